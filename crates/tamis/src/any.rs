@@ -1,0 +1,320 @@
+//! The only list of all filters: [`Kind`] names them, [`AnyParams`] plans and builds them, [`AnyFilter`] is one
+//! of them. Whatever lies outside this library knows only these.
+
+use alloc::vec::Vec;
+
+use crate::bits::{OutOfMemory, SharedBytes};
+use crate::bloom::{
+    BlockedBloom, BlockedParams, Bloom, BloomParams, CountingBloom, CountingParams, model,
+};
+use crate::digest::Digest;
+use crate::filter::{Count, Filter, Insert, Invalid, Label, Mismatch, Params, Remove, Stored};
+use crate::plan::{Goal, PlanError, Prediction};
+use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
+
+/// The kinds of filters. Numbers and names are allotted once and never reused, also for those that are
+/// still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+#[expect(missing_docs, reason = "`name` says it")]
+pub enum Kind {
+    Bloom = 1,
+    Counting = 2,
+    Blocked = 3,
+    RankIndexed = 4,
+    RankSet = 5,
+    RankCounting = 6,
+    RankMap = 7,
+    BlockedRank = 8,
+    DLeft = 9,
+    BalancedSingle = 10,
+    BalancedSequential = 11,
+    BalancedMht = 12,
+    BalancedPopcount = 13,
+    BalancedTwoChoice = 14,
+    Partitioned = 15,
+    Compressed = 16,
+}
+
+impl Kind {
+    /// All kinds that have a number.
+    pub const ALL: [Self; 16] = [
+        Self::Bloom,
+        Self::Counting,
+        Self::Blocked,
+        Self::RankIndexed,
+        Self::RankSet,
+        Self::RankCounting,
+        Self::RankMap,
+        Self::BlockedRank,
+        Self::DLeft,
+        Self::BalancedSingle,
+        Self::BalancedSequential,
+        Self::BalancedMht,
+        Self::BalancedPopcount,
+        Self::BalancedTwoChoice,
+        Self::Partitioned,
+        Self::Compressed,
+    ];
+
+    /// The kinds that this version can build and read.
+    pub const SUPPORTED: [Self; 3] = [Self::Bloom, Self::Counting, Self::Blocked];
+
+    /// The number in the header.
+    pub const fn id(self) -> u16 {
+        self as u16
+    }
+
+    /// The kind with this number.
+    pub fn from_id(id: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.id() == id)
+    }
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bloom => "bloom",
+            Self::Counting => "counting",
+            Self::Blocked => "blocked",
+            Self::RankIndexed => "rank-indexed",
+            Self::RankSet => "rank-set",
+            Self::RankCounting => "rank-counting",
+            Self::RankMap => "rank-map",
+            Self::BlockedRank => "blocked-rank",
+            Self::DLeft => "dleft",
+            Self::BalancedSingle => "balanced-single",
+            Self::BalancedSequential => "balanced-sequential",
+            Self::BalancedMht => "balanced-mht",
+            Self::BalancedPopcount => "balanced-popcount",
+            Self::BalancedTwoChoice => "balanced-two-choice",
+            Self::Partitioned => "partitioned",
+            Self::Compressed => "compressed",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether this version can build and read the kind.
+    pub fn is_supported(self) -> bool {
+        Self::SUPPORTED.contains(&self)
+    }
+
+    /// Whether keys can be removed from filters of this kind.
+    pub const fn can_remove(self) -> bool {
+        matches!(self, Self::Counting)
+    }
+
+    /// Whether filters of this kind know how often a key is in.
+    pub const fn can_count(self) -> bool {
+        matches!(self, Self::Counting)
+    }
+}
+
+/// The layout of a filter of any kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "one variant a kind")]
+pub enum AnyParams {
+    Bloom(BloomParams),
+    Counting(CountingParams),
+    Blocked(BlockedParams),
+}
+
+impl AnyParams {
+    /// The layout of a filter of this kind that meets the goal in the least memory.
+    pub fn plan(kind: Kind, goal: &Goal) -> Result<Self, PlanError> {
+        match kind {
+            Kind::Bloom => model::plan_bloom(goal).map(Self::Bloom),
+            Kind::Counting => model::plan_counting(goal).map(Self::Counting),
+            Kind::Blocked => model::plan_blocked(goal).map(Self::Blocked),
+            _ => Err(PlanError::Unsupported { kind: kind.name() }),
+        }
+    }
+
+    /// What a filter with this layout and so many keys will do.
+    pub fn predict(&self, keys: u64) -> Prediction {
+        match self {
+            Self::Bloom(params) => model::predict_bloom(params, keys),
+            Self::Counting(params) => model::predict_counting(params, keys),
+            Self::Blocked(params) => model::predict_blocked(params, keys),
+        }
+    }
+
+    /// An empty filter.
+    pub fn build(self, label: impl Into<Label>) -> Result<AnyFilter, OutOfMemory> {
+        match self {
+            Self::Bloom(params) => Bloom::new(params, label).map(AnyFilter::Bloom),
+            Self::Counting(params) => CountingBloom::new(params, label).map(AnyFilter::Counting),
+            Self::Blocked(params) => BlockedBloom::new(params, label).map(AnyFilter::Blocked),
+        }
+    }
+
+    /// The kind that this is the layout of.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Bloom(_) => Kind::Bloom,
+            Self::Counting(_) => Kind::Counting,
+            Self::Blocked(_) => Kind::Blocked,
+        }
+    }
+
+    /// Names and values, in stored order.
+    pub fn named(&self) -> Vec<(&'static str, u64)> {
+        fn pairs<P: Params>(params: &P) -> Vec<(&'static str, u64)> {
+            P::NAMES.iter().copied().zip(params.values()).collect()
+        }
+        match self {
+            Self::Bloom(params) => pairs(params),
+            Self::Counting(params) => pairs(params),
+            Self::Blocked(params) => pairs(params),
+        }
+    }
+}
+
+/// A filter of any kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "one variant a kind")]
+pub enum AnyFilter {
+    Bloom(Bloom),
+    Counting(CountingBloom),
+    Blocked(BlockedBloom),
+}
+
+/// The same expression for whichever filter is inside.
+macro_rules! each {
+    ($any:expr, $filter:ident => $value:expr) => {
+        match $any {
+            Self::Bloom($filter) => $value,
+            Self::Counting($filter) => $value,
+            Self::Blocked($filter) => $value,
+        }
+    };
+}
+
+impl AnyFilter {
+    /// The kind.
+    pub fn kind(&self) -> Kind {
+        self.params().kind()
+    }
+
+    /// The layout.
+    pub fn params(&self) -> AnyParams {
+        match self {
+            Self::Bloom(filter) => AnyParams::Bloom(filter.params()),
+            Self::Counting(filter) => AnyParams::Counting(filter.params()),
+            Self::Blocked(filter) => AnyParams::Blocked(filter.params()),
+        }
+    }
+
+    /// The filter as one that takes keys, if it does.
+    pub fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        Some(each!(self, filter => filter))
+    }
+
+    /// The filter as one that gives keys up, if it does.
+    pub fn as_remove(&mut self) -> Option<&mut dyn Remove> {
+        match self {
+            Self::Counting(filter) => Some(filter),
+            Self::Bloom(_) | Self::Blocked(_) => None,
+        }
+    }
+
+    /// The filter as one that counts, if it does.
+    pub fn as_count(&self) -> Option<&dyn Count> {
+        match self {
+            Self::Counting(filter) => Some(filter),
+            Self::Bloom(_) | Self::Blocked(_) => None,
+        }
+    }
+
+    /// Adds the keys of another filter of the same kind, layout, hash and seed.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
+        match (self, other) {
+            (Self::Bloom(this), Self::Bloom(other)) => this.union(other),
+            (Self::Counting(this), Self::Counting(other)) => this.merge(other),
+            (Self::Blocked(this), Self::Blocked(other)) => this.union(other),
+            (this, other) => Mismatch::check("kind", this.kind().name(), other.kind().name()),
+        }
+    }
+
+    /// Removes all keys.
+    pub fn clear(&mut self) {
+        each!(self, filter => filter.clear());
+    }
+
+    /// Checks every invariant.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        each!(self, filter => filter.validate())
+    }
+
+    /// A name for what the filter holds.
+    pub fn content_id(&self) -> ContentId {
+        each!(self, filter => filter.content_id())
+    }
+
+    /// The filter as bytes.
+    pub fn encode(&self) -> Encoded<'_> {
+        each!(self, filter => filter.encode())
+    }
+
+    /// A filter of whatever kind from bytes, everything checked.
+    pub fn decode(mut bytes: &[u8], limits: Limits) -> Result<Self, WireError> {
+        Self::read(&mut bytes, limits)
+    }
+
+    /// A filter of whatever kind from any source of bytes, everything checked.
+    pub fn read(source: &mut dyn Source, limits: Limits) -> Result<Self, WireError> {
+        let filter = Self::from_frame(Frame::read(source, limits)?)?;
+        filter.validate()?;
+        Ok(filter)
+    }
+
+    /// A filter of whatever kind that answers from bytes kept elsewhere; only the header is checked.
+    pub fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
+        Self::from_frame(Frame::share(bytes)?)
+    }
+
+    fn from_frame(frame: Frame<'_>) -> Result<Self, WireError> {
+        match frame.header().kind {
+            Kind::Bloom => frame.into_filter().map(Self::Bloom),
+            Kind::Counting => frame.into_filter().map(Self::Counting),
+            Kind::Blocked => frame.into_filter().map(Self::Blocked),
+            other => Err(WireError::Unknown {
+                field: "kind",
+                value: other.name().into(),
+            }),
+        }
+    }
+}
+
+impl Filter for AnyFilter {
+    fn label(&self) -> Label {
+        each!(self, filter => filter.label())
+    }
+
+    fn contains_digest(&self, digest: Digest) -> bool {
+        each!(self, filter => filter.contains_digest(digest))
+    }
+
+    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        each!(self, filter => filter.contains_many(digests, answers));
+    }
+
+    fn footprint(&self) -> u64 {
+        each!(self, filter => filter.footprint())
+    }
+
+    fn rate(&self) -> f64 {
+        each!(self, filter => filter.rate())
+    }
+
+    fn fill(&self) -> f64 {
+        each!(self, filter => filter.fill())
+    }
+
+    fn blocks_to_contain(&self, digest: Digest) -> u32 {
+        each!(self, filter => filter.blocks_to_contain(digest))
+    }
+}

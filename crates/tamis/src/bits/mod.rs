@@ -1,0 +1,17 @@
+//! Bits in memory: cache lines of words, bit vectors and packed fields over them, rank inside words.
+//!
+//! ```text
+//! Line (64 bytes, aligned)  <-  Words (owned, or shared with a mapped file)  <-  BitVec, Packed
+//! ```
+
+mod bit_vec;
+mod line;
+mod packed;
+pub mod rank;
+mod words;
+
+pub use bit_vec::BitVec;
+pub(crate) use bit_vec::{set, test};
+pub use line::Line;
+pub use packed::{MAX_FIELD_WIDTH, Packed};
+pub use words::{OutOfMemory, SharedBytes, Words};

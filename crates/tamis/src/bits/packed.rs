@@ -1,0 +1,118 @@
+//! Fields of a fixed width, packed without gaps.
+
+use super::words::{OutOfMemory, Words};
+
+/// The widest field. (57 bits from any bit offset lie inside eight bytes; wider contents are two fields.)
+pub const MAX_FIELD_WIDTH: u32 = 57;
+
+/// `len` fields of `width` bits each; the unused bits of the last word are always zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed {
+    words: Words,
+    len: u64,
+    width: u32,
+}
+
+/// How many words `len` fields of `width` bits take; `None` beyond 2^64 bits.
+fn words_for(len: u64, width: u32) -> Option<u64> {
+    Some(len.checked_mul(u64::from(width))?.div_ceil(64))
+}
+
+impl Packed {
+    /// `len` zero fields of `width` bits, 1 to [`MAX_FIELD_WIDTH`].
+    pub fn zeroed(len: u64, width: u32) -> Result<Self, OutOfMemory> {
+        debug_assert!((1..=MAX_FIELD_WIDTH).contains(&width));
+        let words = words_for(len, width).ok_or(OutOfMemory { bytes: u64::MAX })?;
+        Ok(Self {
+            words: Words::zeroed(words)?,
+            len,
+            width,
+        })
+    }
+
+    /// The fields that lie in these words; `None` if they do not fit, or if a bit beyond them is set.
+    pub fn from_words(words: Words, len: u64, width: u32) -> Option<Self> {
+        if !(1..=MAX_FIELD_WIDTH).contains(&width) || words.len() as u64 != words_for(len, width)? {
+            return None;
+        }
+        let packed = Self { words, len, width };
+        packed.tail_is_zero().then_some(packed)
+    }
+
+    /// Whether the unused bits of the last word are zero, as they must be.
+    pub(crate) fn tail_is_zero(&self) -> bool {
+        let used = self.len * u64::from(self.width) % 64;
+        used == 0
+            || self
+                .words
+                .as_slice()
+                .last()
+                .is_none_or(|last| last >> used == 0)
+    }
+
+    /// The words that hold the fields, field 0 in the lowest bits of word 0.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// How many fields.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there is no field.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bits in a field.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// The largest value a field holds.
+    #[inline]
+    pub fn max_value(&self) -> u64 {
+        (1 << self.width) - 1
+    }
+
+    /// Field `index`.
+    #[inline]
+    pub fn get(&self, index: u64) -> u64 {
+        debug_assert!(index < self.len);
+        let bit = index * u64::from(self.width);
+        let (word, offset) = ((bit >> 6) as usize, (bit & 63) as u32);
+        let words = self.words.as_slice();
+        let mut value = words[word] >> offset;
+        if offset + self.width > 64 {
+            value |= words[word + 1] << (64 - offset);
+        }
+        value & self.max_value()
+    }
+
+    /// Writes field `index`; bits of `value` beyond the width are dropped.
+    #[inline]
+    pub fn set(&mut self, index: u64, value: u64) {
+        debug_assert!(index < self.len);
+        let (mask, width) = (self.max_value(), self.width);
+        let value = value & mask;
+        let bit = index * u64::from(width);
+        let (word, offset) = ((bit >> 6) as usize, (bit & 63) as u32);
+        let words = self.words.as_mut_slice();
+        words[word] = words[word] & !(mask << offset) | value << offset;
+        if offset + width > 64 {
+            let placed = 64 - offset;
+            words[word + 1] = words[word + 1] & !(mask >> placed) | value >> placed;
+        }
+    }
+
+    /// All fields in order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        (0..self.len).map(|index| self.get(index))
+    }
+
+    /// Sets every field to zero.
+    pub fn clear(&mut self) {
+        self.words.as_mut_slice().fill(0);
+    }
+}

@@ -1,0 +1,173 @@
+//! The storage under every structure: zeroed, line-aligned words, owned or shared with a mapped file.
+
+use alloc::borrow::Cow;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::line::{self, Line};
+
+/// Bytes that somebody else keeps alive, such as a mapped file.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// The memory for a structure could not be had; nothing was built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot allocate {bytes} bytes for the filter; ask for fewer keys or a higher rate")]
+pub struct OutOfMemory {
+    /// How many bytes were asked for.
+    pub bytes: u64,
+}
+
+/// A fixed number of words. Sharing ends at the first write: the words are then copied.
+#[derive(Clone)]
+pub struct Words {
+    storage: Storage,
+    len: usize,
+}
+
+#[derive(Clone)]
+enum Storage {
+    Owned(Vec<Line>),
+    /// The words are the `len * 8` bytes from `offset` on; alignment was checked when this was made.
+    Shared {
+        bytes: SharedBytes,
+        offset: usize,
+    },
+}
+
+impl Words {
+    /// `len` words of zero.
+    pub fn zeroed(len: u64) -> Result<Self, OutOfMemory> {
+        let refusal = OutOfMemory {
+            bytes: len.saturating_mul(8),
+        };
+        let len = usize::try_from(len).map_err(|_| refusal)?;
+        let lines = len.div_ceil(Line::WORDS);
+        let mut owned = Vec::new();
+        owned.try_reserve_exact(lines).map_err(|_| refusal)?;
+        owned.resize(lines, Line::ZERO);
+        Ok(Self {
+            storage: Storage::Owned(owned),
+            len,
+        })
+    }
+
+    /// The `len` words that start `offset` bytes into `bytes`, read in place. `None` if they are not
+    /// there, not on a word boundary, or if this machine is not little-endian as stored words are.
+    pub fn shared(bytes: &SharedBytes, offset: usize, len: usize) -> Option<Self> {
+        let end = len
+            .checked_mul(8)
+            .and_then(|size| offset.checked_add(size))?;
+        let view = (**bytes).as_ref().get(offset..end)?;
+        if cfg!(target_endian = "big") || line::words_from_bytes(view).is_none() {
+            return None;
+        }
+        Some(Self {
+            storage: Storage::Shared {
+                bytes: Arc::clone(bytes),
+                offset,
+            },
+            len,
+        })
+    }
+
+    /// The words.
+    #[inline]
+    pub fn as_slice(&self) -> &[u64] {
+        match &self.storage {
+            Storage::Owned(lines) => &line::words(lines)[..self.len],
+            Storage::Shared { bytes, offset } => {
+                let view = (**bytes).as_ref().get(*offset..*offset + self.len * 8);
+                // A keeper of bytes that changes its mind makes an empty slice here, and a panic on
+                // the next index: memory stays safe.
+                view.and_then(line::words_from_bytes).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The words, to write; shared words are copied first.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [u64] {
+        if let Storage::Shared { .. } = self.storage {
+            self.storage = Storage::Owned(owned_copy(self.as_slice()));
+        }
+        match &mut self.storage {
+            Storage::Owned(lines) => &mut line::words_mut(lines)[..self.len],
+            Storage::Shared { .. } => unreachable!("shared words were copied above"),
+        }
+    }
+
+    /// How many words.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no word.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bits of heap memory held. Shared words hold none: they are the keeper's.
+    pub fn footprint(&self) -> u64 {
+        match &self.storage {
+            Storage::Owned(lines) => lines.capacity() as u64 * Line::BITS,
+            Storage::Shared { .. } => 0,
+        }
+    }
+
+    /// The words as stored bytes: little-endian, without a copy where the machine is.
+    pub fn as_le_bytes(&self) -> Cow<'_, [u8]> {
+        let words = self.as_slice();
+        if cfg!(target_endian = "little") {
+            Cow::Borrowed(line::bytes(words))
+        } else {
+            Cow::Owned(words.iter().flat_map(|word| word.to_le_bytes()).collect())
+        }
+    }
+
+    /// Fills the words from stored bytes, which `read` puts into the buffer it is handed.
+    pub fn fill_from_le_bytes<E>(
+        &mut self,
+        read: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let words = self.as_mut_slice();
+        read(line::bytes_mut(words))?;
+        if cfg!(target_endian = "big") {
+            for word in words {
+                *word = u64::from_le(*word);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn owned_copy(words: &[u64]) -> Vec<Line> {
+    let (whole, rest) = words.as_chunks::<{ Line::WORDS }>();
+    let mut lines: Vec<Line> = Vec::with_capacity(words.len().div_ceil(Line::WORDS));
+    lines.extend(whole.iter().map(|chunk| Line(*chunk)));
+    if !rest.is_empty() {
+        let mut last = Line::ZERO;
+        last.0[..rest.len()].copy_from_slice(rest);
+        lines.push(last);
+    }
+    lines
+}
+
+impl PartialEq for Words {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Words {}
+
+impl fmt::Debug for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kept = match self.storage {
+            Storage::Owned(_) => "owned",
+            Storage::Shared { .. } => "shared",
+        };
+        write!(f, "Words({} {kept})", self.len)
+    }
+}

@@ -1,0 +1,47 @@
+//! The baselines that every other filter is measured against.
+//!
+//! A Bloom filter is an array of m bits. Inserting a key sets k of them, chosen by its digest; a key is
+//! answered yes when all its k bits are set. A counting filter keeps small counters instead, so that
+//! keys can be removed; a blocked filter puts all k bits of a key into one block, so that a question costs
+//! one memory access.
+//!
+//! ```text
+//! Bloom          0 1 0 0 1 0 1 1 0 0 ...        m bits
+//!                  ^     ^   ^                  the k = 3 bits of one key
+//! CountingBloom  0 2 0 0 1 0 3 1 0 0 ...        m counters of 4 bits
+//! BlockedBloom   [512 bits][512 bits][512 bits] one block a key
+//!                           ^ ^   ^
+//! ```
+//!
+//! # Limits
+//!
+//! At most 2^48 positions and 64 hash functions (32 in a block). A plain and a blocked filter cannot remove. Keys
+//! beyond the planned number are accepted for ever, and the rate rises as the model says. Rates below
+//! n / 2^64 cannot be had, because two keys may share a digest.
+
+mod blocked;
+mod counting;
+pub mod model;
+mod params;
+mod plain;
+
+pub use blocked::BlockedBloom;
+pub use counting::CountingBloom;
+pub use params::{BlockedParams, BloomParams, CountingParams};
+pub use plain::Bloom;
+
+use crate::filter::Invalid;
+
+const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
+
+/// How many different lines there are among a few.
+fn distinct_lines(lines: impl Iterator<Item = u64>) -> u32 {
+    let mut seen: alloc::vec::Vec<u64> = lines.collect();
+    seen.sort_unstable();
+    seen.dedup();
+    seen.len() as u32
+}
+
+fn ones(words: &[u64]) -> u32 {
+    words.iter().map(|word| word.count_ones()).sum()
+}

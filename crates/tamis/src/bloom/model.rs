@@ -1,0 +1,365 @@
+//! What theory says of the baselines: rates, sizes, memory accesses.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | n | keys |
+//! | m | bits or counters of the array |
+//! | k | positions of a key |
+//! | X | positions in use after n keys: occupied bins after nk independent throws into m bins |
+//! | B | bits of a block |
+//! | b | blocks |
+//!
+//! **Plain and counting.** A stranger passes when its k throws all hit positions in use, so the rate is
+//! E[(X/m)^k], exactly for the independent throws that [`probes`](crate::address::probes) imitates. The textbook form
+//! (1 - e^(-kn/m))^k leaves out that X varies, and is too low for small m.
+//! Tested by `tests/rates.rs`.
+//!
+//! **Blocked.** The load of a block is binomial(n, 1/b); a block with j keys passes a stranger with
+//! phi(j) = E[(X/B)^k], X after jk throws into B bins; the rate is the mean of phi over the loads.
+//!
+//! Every rate includes the digest floor n / 2^64.
+
+use alloc::vec::Vec;
+
+use super::params::{BlockedParams, BloomParams, CountingParams, MAX_HASHES, MAX_POSITIONS};
+use super::{BlockedBloom, Bloom, CountingBloom};
+use crate::address::MAX_BLOCK_PROBES;
+use crate::bits::Line;
+use crate::digest::Hasher;
+use crate::filter::{Label, Params, Stored};
+use crate::math::occupancy::{Occupancy, expected_power, power_spread};
+use crate::math::solve::first_true;
+use crate::math::tail::binomial_pmf;
+use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
+use crate::wire;
+
+impl Bloom {
+    /// An empty filter for so many keys at this rate, with XXH3 and seed 0.
+    pub fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
+        let params = plan_bloom(&Goal::rate(keys, rate))?;
+        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
+    }
+}
+
+impl CountingBloom {
+    /// An empty filter for so many keys at this rate, with 4-bit counters, XXH3 and seed 0.
+    pub fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
+        let params = plan_counting(&Goal::rate(keys, rate))?;
+        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
+    }
+}
+
+impl BlockedBloom {
+    /// An empty filter for so many keys at this rate, with 512-bit blocks, XXH3 and seed 0.
+    pub fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
+        let params = plan_blocked(&Goal::rate(keys, rate))?;
+        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
+    }
+}
+
+/// The expected rate of a plain or counting filter.
+pub fn rate(positions: u64, hashes: u32, keys: u64) -> f64 {
+    let throws = keys.saturating_mul(hashes.into());
+    (expected_power(positions, throws, hashes) + digest_floor(keys)).min(1.0)
+}
+
+/// The plain filter for a goal.
+pub fn plan_bloom(goal: &Goal) -> Result<BloomParams, PlanError> {
+    let [bits, hashes] = goal.settled("bloom", ["bits", "hashes"])?;
+    let (bits, hashes) = plan_positions("bloom", goal, 1, bits, hashes)?;
+    Ok(BloomParams::new(bits, hashes)?)
+}
+
+/// The counting filter for a goal.
+pub fn plan_counting(goal: &Goal) -> Result<CountingParams, PlanError> {
+    let [counters, hashes, width] = goal.settled("counting", ["counters", "hashes", "width"])?;
+    let width = width.unwrap_or(CountingParams::DEFAULT_WIDTH.into());
+    CountingParams::from_values(&[1, 1, width])?;
+    let (counters, hashes) = plan_positions("counting", goal, width, counters, hashes)?;
+    Ok(CountingParams::from_values(&[
+        counters,
+        hashes.into(),
+        width,
+    ])?)
+}
+
+/// How many positions of `width` bits and how many hash functions.
+fn plan_positions(
+    kind: &'static str,
+    goal: &Goal,
+    width: u64,
+    positions: Option<u64>,
+    hashes: Option<u64>,
+) -> Result<(u64, u32), PlanError> {
+    goal.check()?;
+    let keys = goal.sized_keys();
+    if let Some(hashes) = hashes {
+        BloomParams::from_values(&[1, hashes])?;
+    }
+    let hashes = hashes.map(|hashes| hashes as u32);
+    let positions = positions.or(match goal.size {
+        Size::Rate(_) => None,
+        Size::BitsPerKey(bits) => Some((bits * keys as f64 / width as f64) as u64),
+        Size::Memory(bytes) => Some(bytes.saturating_mul(8) / width),
+    });
+    let Some(positions) = positions else {
+        let Size::Rate(asked) = goal.size else {
+            unreachable!("the other sizes give positions")
+        };
+        return fewest_positions(keys, asked, hashes).ok_or_else(|| PlanError::Unreachable {
+            kind,
+            asked,
+            keys,
+            nearest: digest_floor(keys),
+        });
+    };
+    let positions = positions.clamp(1, MAX_POSITIONS);
+    let hashes = hashes.unwrap_or_else(|| best_hashes(positions, keys));
+    match goal.size {
+        Size::Rate(asked) if rate(positions, hashes, keys) > asked => {
+            let nearest = rate(positions, hashes, keys);
+            Err(PlanError::Unreachable {
+                kind,
+                asked,
+                keys,
+                nearest,
+            })
+        }
+        _ => Ok((positions, hashes)),
+    }
+}
+
+/// The least m, with its k, at which the rate is met.
+fn fewest_positions(keys: u64, asked: f64, hashes: Option<u32>) -> Option<(u64, u32)> {
+    // The best k is log2(1/rate) in the limit; the integers around it are all that can win.
+    let ideal = -libm::log2(asked);
+    let low = (libm::floor(ideal) as u32)
+        .saturating_sub(1)
+        .clamp(1, MAX_HASHES);
+    let high = (libm::ceil(ideal) as u32 + 1).clamp(1, MAX_HASHES);
+    let candidates = hashes.map_or(low..=high, |hashes| hashes..=hashes);
+    candidates
+        .filter_map(|hashes| {
+            let k = f64::from(hashes);
+            let textbook = -k * keys as f64 / libm::log1p(-libm::pow(asked, 1.0 / k));
+            let low = (textbook * 0.9) as u64;
+            let high = (textbook * 2.0 + 64.0 * k).min(MAX_POSITIONS as f64) as u64;
+            let met = |positions| rate(positions, hashes, keys) <= asked;
+            Some((first_true(low.max(1), high, met)?, hashes))
+        })
+        .min()
+}
+
+/// The k with the least rate for given m.
+fn best_hashes(positions: u64, keys: u64) -> u32 {
+    let ideal = core::f64::consts::LN_2 * positions as f64 / keys as f64;
+    let around = libm::round(ideal).clamp(1.0, MAX_HASHES.into()) as u32;
+    let candidates = around.saturating_sub(2).max(1)..=(around + 2).min(MAX_HASHES);
+    let by_rate =
+        |a: &u32, b: &u32| rate(positions, *a, keys).total_cmp(&rate(positions, *b, keys));
+    candidates.min_by(by_rate).unwrap_or(around)
+}
+
+/// What a plain filter will do.
+pub fn predict_bloom(params: &BloomParams, keys: u64) -> Prediction {
+    predict_positions(
+        params.bits(),
+        params.hashes(),
+        params.bits(),
+        BloomParams::NAMES.len(),
+        keys,
+    )
+}
+
+/// What a counting filter will do.
+pub fn predict_counting(params: &CountingParams, keys: u64) -> Prediction {
+    let names = CountingParams::NAMES.len();
+    predict_positions(
+        params.counters(),
+        params.hashes(),
+        params.bits(),
+        names,
+        keys,
+    )
+}
+
+fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) -> Prediction {
+    let lines = array_bits.div_ceil(Line::BITS);
+    // Chance that a position lies in another line than each of `others` positions before it.
+    let fresh = |others: u32| libm::pow(1.0 - 1.0 / lines as f64, others.into());
+    let all: f64 = (0..k).map(fresh).sum();
+    // A stranger's position i is read when the i before it were in use.
+    let throws = keys.saturating_mul(k.into());
+    let miss: f64 = (0..k)
+        .map(|i| expected_power(m, throws, i) * fresh(i))
+        .sum();
+    Prediction {
+        rate: rate(m, k, keys),
+        rate_spread: power_spread(m, throws, k),
+        bits_per_key: per_key(lines * Line::BITS, keys),
+        wire_bits_per_key: wire_per_key(params, array_bits, keys),
+        blocks_per_insert: all,
+        blocks_per_hit: all,
+        blocks_per_miss: miss,
+    }
+}
+
+fn per_key(bits: u64, keys: u64) -> f64 {
+    bits as f64 / keys.max(1) as f64
+}
+
+fn wire_per_key(params: usize, array_bits: u64, keys: u64) -> f64 {
+    per_key(
+        wire::raw_len(params, &[array_bits.div_ceil(64) * 8]) * 8,
+        keys,
+    )
+}
+
+/// phi(j) and the second moment that its spread needs, for every load j at which a block is not yet hopeless.
+struct BlockRates {
+    /// E[(X/B)^k] and E[(X/B)^2k] for j = 0, 1, ...
+    moments: Vec<(f64, f64)>,
+}
+
+impl BlockRates {
+    fn new(block: u32, hashes: u32) -> Self {
+        let full = f64::from(block);
+        let powers: Vec<f64> = (0..=block)
+            .map(|x| libm::pow(f64::from(x) / full, hashes.into()))
+            .collect();
+        let mut occupancy = Occupancy::new(block as usize);
+        let mut moments = Vec::new();
+        // At 6 throws a bit only 0.25% of the bits are free: beyond, a block passes everything.
+        for _ in 0..=6 * block / hashes {
+            moments.push((
+                occupancy.expect(|x| powers[x]),
+                occupancy.expect(|x| powers[x] * powers[x]),
+            ));
+            occupancy.throw_balls(hashes.into());
+        }
+        Self { moments }
+    }
+
+    /// Mean and variance of a block's rate over the loads of `blocks` blocks with `keys` keys.
+    fn over_loads(&self, blocks: u64, keys: u64) -> (f64, f64) {
+        let share = 1.0 / blocks as f64;
+        let mean = keys as f64 * share;
+        let reach = 12.0 * libm::sqrt(mean) + 40.0;
+        let low = libm::floor((mean - reach).max(0.0)) as u64;
+        let high = (libm::ceil(mean + reach) as u64).min(keys);
+        let (mut first, mut second) = (0.0, 0.0);
+        for load in low..=high {
+            let chance = binomial_pmf(keys, share, load);
+            let (rate, square) = self
+                .moments
+                .get(load as usize)
+                .copied()
+                .unwrap_or((1.0, 1.0));
+            first += chance * rate;
+            second += chance * square;
+        }
+        (first, second - first * first)
+    }
+
+    fn rate(&self, blocks: u64, keys: u64) -> f64 {
+        (self.over_loads(blocks, keys).0 + digest_floor(keys)).min(1.0)
+    }
+}
+
+/// The expected rate of a blocked filter.
+pub fn blocked_rate(params: &BlockedParams, keys: u64) -> f64 {
+    BlockRates::new(params.block(), params.hashes()).rate(params.blocks(), keys)
+}
+
+/// What a blocked filter will do.
+pub fn predict_blocked(params: &BlockedParams, keys: u64) -> Prediction {
+    let rates = BlockRates::new(params.block(), params.hashes());
+    let (mean, variance) = rates.over_loads(params.blocks(), keys);
+    let spread = libm::sqrt(variance.max(0.0) / params.blocks() as f64) / mean;
+    Prediction {
+        rate: rates.rate(params.blocks(), keys),
+        rate_spread: if mean > 0.0 { spread } else { 0.0 },
+        bits_per_key: per_key(params.bits().next_multiple_of(Line::BITS), keys),
+        wire_bits_per_key: wire_per_key(BlockedParams::NAMES.len(), params.bits(), keys),
+        blocks_per_insert: 1.0,
+        blocks_per_hit: 1.0,
+        blocks_per_miss: 1.0,
+    }
+}
+
+/// The blocked filter for a goal.
+pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
+    const KIND: &str = "blocked";
+    goal.check()?;
+    let [blocks, block, hashes] = goal.settled(KIND, ["blocks", "block", "hashes"])?;
+    let block = block.unwrap_or(BlockedParams::DEFAULT_BLOCK.into());
+    // Settled values are checked before anything is computed from them.
+    BlockedParams::from_values(&[blocks.unwrap_or(1), block, hashes.unwrap_or(1)])?;
+    let keys = goal.sized_keys();
+    let most_blocks = MAX_POSITIONS / 512;
+    let blocks = blocks.or(match goal.size {
+        Size::Rate(_) => None,
+        Size::BitsPerKey(bits) => Some((bits * keys as f64) as u64 / block),
+        Size::Memory(bytes) => Some(bytes.saturating_mul(8) / block),
+    });
+    let blocks = blocks.map(|blocks| blocks.clamp(1, most_blocks));
+    let asked = match goal.size {
+        Size::Rate(asked) => Some(asked),
+        Size::BitsPerKey(_) | Size::Memory(_) => None,
+    };
+    let candidates = match hashes {
+        Some(hashes) => hashes as u32..=hashes as u32,
+        None => candidate_hashes(block, blocks, keys, asked),
+    };
+    let mut best: Option<(u64, f64, u32)> = None;
+    for hashes in candidates {
+        let rates = BlockRates::new(block as u32, hashes);
+        let found = match (blocks, asked) {
+            (Some(blocks), _) => Some(blocks),
+            (None, Some(asked)) => {
+                // A block beyond six throws a bit passes everything, so fewer blocks cannot do.
+                let least = keys.saturating_mul(hashes.into()) / (6 * block);
+                first_true(least.clamp(1, most_blocks), most_blocks, |blocks| {
+                    rates.rate(blocks, keys) <= asked
+                })
+            }
+            (None, None) => None,
+        };
+        let Some(blocks) = found else { continue };
+        let bid = (blocks, rates.rate(blocks, keys), hashes);
+        if best.is_none_or(|best| (bid.0, bid.1) < (best.0, best.1)) {
+            best = Some(bid);
+        }
+    }
+    let unreachable = |nearest| {
+        let asked = asked.unwrap_or(0.0);
+        PlanError::Unreachable {
+            kind: KIND,
+            asked,
+            keys,
+            nearest,
+        }
+    };
+    let (blocks, rate, hashes) = best.ok_or_else(|| unreachable(digest_floor(keys)))?;
+    if asked.is_some_and(|asked| rate > asked) {
+        return Err(unreachable(rate));
+    }
+    Ok(BlockedParams::from_values(&[blocks, block, hashes.into()])?)
+}
+
+/// The k that can win: never above that of a plain filter, and rarely below a third of it, because uneven blocks
+/// favour fewer bits.
+fn candidate_hashes(
+    block: u64,
+    blocks: Option<u64>,
+    keys: u64,
+    asked: Option<f64>,
+) -> core::ops::RangeInclusive<u32> {
+    let plain = match (blocks, asked) {
+        (Some(blocks), _) => core::f64::consts::LN_2 * (blocks as f64 * block as f64) / keys as f64,
+        (None, asked) => -libm::log2(asked.unwrap_or(0.5)),
+    };
+    let high = (libm::ceil(plain) as u32 + 1).clamp(1, MAX_BLOCK_PROBES);
+    let low = (libm::floor(plain / 3.0) as u32).clamp(1, high.min(8));
+    low..=high
+}

@@ -1,0 +1,209 @@
+//! The parameters of the three baselines.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::address::MAX_BLOCK_PROBES;
+use crate::filter::{InvalidParam, Params};
+
+/// The most bits, counters or block bits of a filter: far beyond any memory, and safe from overflow.
+pub(super) const MAX_POSITIONS: u64 = 1 << 48;
+/// The most hash functions of a plain or counting filter.
+pub(super) const MAX_HASHES: u32 = 64;
+
+const POSITIONS: &str = "1 to 2^48";
+const HASHES: &str = "1 to 64";
+
+/// Checks that a parameter lies in a range.
+fn check(
+    name: &'static str,
+    value: u64,
+    range: core::ops::RangeInclusive<u64>,
+    expected: &'static str,
+) -> Result<(), InvalidParam> {
+    if range.contains(&value) {
+        Ok(())
+    } else {
+        Err(InvalidParam {
+            name,
+            value,
+            expected,
+        })
+    }
+}
+
+/// Layout of a [`Bloom`](super::Bloom) filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BloomParams {
+    bits: u64,
+    hashes: u32,
+}
+
+impl BloomParams {
+    /// `bits` positions, of which every key has `hashes`.
+    pub fn new(bits: u64, hashes: u32) -> Result<Self, InvalidParam> {
+        check("bits", bits, 1..=MAX_POSITIONS, POSITIONS)?;
+        check("hashes", hashes.into(), 1..=MAX_HASHES.into(), HASHES)?;
+        Ok(Self { bits, hashes })
+    }
+
+    /// Bits in the array, m.
+    pub fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    /// Positions of a key, k.
+    pub fn hashes(&self) -> u32 {
+        self.hashes
+    }
+}
+
+impl Params for BloomParams {
+    const NAMES: &'static [&'static str] = &["bits", "hashes"];
+
+    fn values(&self) -> Vec<u64> {
+        vec![self.bits, self.hashes.into()]
+    }
+
+    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
+        Self::new(values[0], narrow(values[1]))
+    }
+}
+
+/// Layout of a [`CountingBloom`](super::CountingBloom) filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountingParams {
+    counters: u64,
+    hashes: u32,
+    width: u32,
+}
+
+impl CountingParams {
+    /// The width of a counter unless another is asked for: with random keys it overflows about once in 10^9
+    /// years of use, as the original proposal of counting filters has it.
+    pub const DEFAULT_WIDTH: u32 = 4;
+
+    /// `counters` counters of `width` bits, of which every key has `hashes`.
+    pub fn new(counters: u64, hashes: u32, width: u32) -> Result<Self, InvalidParam> {
+        check("counters", counters, 1..=MAX_POSITIONS, POSITIONS)?;
+        check("hashes", hashes.into(), 1..=MAX_HASHES.into(), HASHES)?;
+        if !matches!(width, 1 | 2 | 4 | 8 | 16) {
+            // Any of these divides a word, so that no counter straddles two cache lines.
+            return Err(InvalidParam {
+                name: "width",
+                value: width.into(),
+                expected: "1, 2, 4, 8 or 16 bits",
+            });
+        }
+        Ok(Self {
+            counters,
+            hashes,
+            width,
+        })
+    }
+
+    /// Counters in the array, m.
+    pub fn counters(&self) -> u64 {
+        self.counters
+    }
+
+    /// Counters of a key, k.
+    pub fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    /// Bits of a counter.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Bits in the array.
+    pub fn bits(&self) -> u64 {
+        self.counters * u64::from(self.width)
+    }
+}
+
+impl Params for CountingParams {
+    const NAMES: &'static [&'static str] = &["counters", "hashes", "width"];
+
+    fn values(&self) -> Vec<u64> {
+        vec![self.counters, self.hashes.into(), self.width.into()]
+    }
+
+    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
+        Self::new(values[0], narrow(values[1]), narrow(values[2]))
+    }
+}
+
+/// Layout of a [`BlockedBloom`](super::BlockedBloom) filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockedParams {
+    blocks: u64,
+    block: u32,
+    hashes: u32,
+}
+
+impl BlockedParams {
+    /// Bits in a block unless another size is asked for: one cache line.
+    pub const DEFAULT_BLOCK: u32 = 512;
+
+    /// `blocks` blocks of `block` bits; every key has `hashes` bits in one block.
+    pub fn new(blocks: u64, block: u32, hashes: u32) -> Result<Self, InvalidParam> {
+        check("blocks", blocks, 1..=MAX_POSITIONS / 512, "1 to 2^39")?;
+        if !matches!(block, 256 | 512) {
+            return Err(InvalidParam {
+                name: "block",
+                value: block.into(),
+                expected: "256 or 512 bits",
+            });
+        }
+        check(
+            "hashes",
+            hashes.into(),
+            1..=MAX_BLOCK_PROBES.into(),
+            "1 to 32",
+        )?;
+        Ok(Self {
+            blocks,
+            block,
+            hashes,
+        })
+    }
+
+    /// Blocks in the array.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Bits in a block.
+    pub fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// Bits of a key.
+    pub fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    /// Bits in the array.
+    pub fn bits(&self) -> u64 {
+        self.blocks * u64::from(self.block)
+    }
+}
+
+impl Params for BlockedParams {
+    const NAMES: &'static [&'static str] = &["blocks", "block", "hashes"];
+
+    fn values(&self) -> Vec<u64> {
+        vec![self.blocks, self.block.into(), self.hashes.into()]
+    }
+
+    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
+        Self::new(values[0], narrow(values[1]), narrow(values[2]))
+    }
+}
+
+/// A stored value as the type of its field; what does not fit becomes a value that no check accepts.
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,182 @@
+//! The plain Bloom filter.
+
+use alloc::vec;
+
+use super::params::BloomParams;
+use crate::address::probes;
+use crate::any::Kind;
+use crate::bits::{self, BitVec, Line, OutOfMemory};
+use crate::digest::Digest;
+use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
+
+/// The section that holds the bit array.
+const ARRAY: u8 = 0;
+
+/// A plain Bloom filter: any number of bits m, any number of hash functions k.
+///
+/// ```
+/// use tamis::{Bloom, Filter, Insert};
+/// let mut filter = Bloom::with_rate(1_000, 0.01)?;
+/// filter.insert("apple")?;
+/// assert!(filter.contains("apple"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bloom {
+    params: BloomParams,
+    label: Label,
+    bits: BitVec,
+}
+
+impl Bloom {
+    /// A filter around a bit array that was made elsewhere in the house.
+    pub(super) fn from_parts(params: BloomParams, label: Label, bits: BitVec) -> Self {
+        Self {
+            params,
+            label,
+            bits,
+        }
+    }
+
+    /// The bit array.
+    pub fn bits(&self) -> &BitVec {
+        &self.bits
+    }
+
+    /// Adds the keys of another filter: the result is what inserting both sets into one filter gives.
+    pub fn union(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.check_compatible(other)?;
+        self.bits.union(&other.bits);
+        self.label.merge(&other.label);
+        Ok(())
+    }
+
+    /// Keeps the bits that both filters have. Every key that is in both sets stays; the rate is at most that of
+    /// either filter, and somewhat above that of a filter built from the common keys. [`keys`](Filter::keys)
+    /// becomes the smaller of the two: an upper bound.
+    pub fn intersect(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.check_compatible(other)?;
+        self.bits.intersect(&other.bits);
+        self.label.keys = self.label.keys.min(other.label.keys);
+        Ok(())
+    }
+
+    fn check_compatible(&self, other: &Self) -> Result<(), Mismatch> {
+        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
+        Mismatch::check("bits", &self.params.bits(), &other.params.bits())?;
+        Mismatch::check("hashes", &self.params.hashes(), &other.params.hashes())
+    }
+
+    /// How many distinct keys are in, estimated from the fill: ln(1 - fill) / (k ln(1 - 1/m)). Infinite when
+    /// every bit is set.
+    pub fn estimated_keys(&self) -> f64 {
+        let (m, k) = (self.params.bits() as f64, f64::from(self.params.hashes()));
+        if self.bits.ones() == 0 {
+            return 0.0;
+        }
+        libm::log1p(-self.fill()) / (k * libm::log1p(-1.0 / m))
+    }
+}
+
+impl Filter for Bloom {
+    #[inline]
+    fn label(&self) -> Label {
+        self.label
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        let words = self.bits.words().as_slice();
+        probes(digest, self.params.hashes(), self.params.bits()).all(|at| bits::test(words, at))
+    }
+
+    fn footprint(&self) -> u64 {
+        self.bits.words().footprint()
+    }
+
+    fn rate(&self) -> f64 {
+        libm::pow(self.fill(), self.params.hashes().into())
+    }
+
+    fn fill(&self) -> f64 {
+        self.bits.ones() as f64 / self.params.bits() as f64
+    }
+
+    fn blocks_to_contain(&self, digest: Digest) -> u32 {
+        let words = self.bits.words().as_slice();
+        let mut going = true;
+        let read = probes(digest, self.params.hashes(), self.params.bits())
+            .take_while(|&at| core::mem::replace(&mut going, bits::test(words, at)));
+        super::distinct_lines(read.map(|at| at / Line::BITS))
+    }
+}
+
+impl Insert for Bloom {
+    #[inline]
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        let words = self.bits.words_mut();
+        let mut new = false;
+        for at in probes(digest, self.params.hashes(), self.params.bits()) {
+            new |= bits::set(words, at);
+        }
+        self.label.keys = self.label.keys.saturating_add(1);
+        Ok(new)
+    }
+
+    fn blocks_to_insert(&self, digest: Digest) -> u32 {
+        let all = probes(digest, self.params.hashes(), self.params.bits());
+        super::distinct_lines(all.map(|at| at / Line::BITS))
+    }
+}
+
+impl Stored for Bloom {
+    const KIND: Kind = Kind::Bloom;
+    type Params = BloomParams;
+
+    fn params(&self) -> BloomParams {
+        self.params
+    }
+
+    fn new(params: BloomParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            params,
+            label: label.into(),
+            bits: BitVec::zeroed(params.bits())?,
+        })
+    }
+
+    fn clear(&mut self) {
+        self.bits.clear();
+        self.label.keys = 0;
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if self.bits.tail_is_zero() {
+            Ok(())
+        } else {
+            Err(super::STRAY_BITS)
+        }
+    }
+
+    fn content_id(&self) -> ContentId {
+        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
+        id.words(self.bits.words());
+        id.finish()
+    }
+
+    fn encode(&self) -> Encoded<'_> {
+        wire::encode(self, vec![Payload::raw(ARRAY, self.bits.words())])
+    }
+
+    fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
+        let (label, params) = frame.begin::<Self>()?;
+        let words = frame.words(ARRAY, params.bits().div_ceil(64))?;
+        let bits = BitVec::from_words(words, params.bits()).ok_or(super::STRAY_BITS)?;
+        Ok(Self {
+            params,
+            label,
+            bits,
+        })
+    }
+}

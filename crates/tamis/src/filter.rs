@@ -1,0 +1,323 @@
+//! The small traits that all filters share, and the laws they keep.
+//!
+//! Structures work on [`Digest`]s; the key-level methods are provided. Union, merging and growth are inherent
+//! to each filter, because they differ honestly.
+//!
+//! # Laws
+//!
+//! 1. **No false negative.** After `insert(x)` has returned `Ok`, `contains(x)` is true until `x` has been
+//!    removed as often as it was inserted, whatever else is inserted or removed meanwhile. (Removing a
+//!    key that was never inserted may break this for another key: see [`Remove`].)
+//! 2. **All or nothing.** An operation that returns an error has changed nothing.
+//! 3. **Undo.** `insert(x)` and then `remove(x)` restores the content id, unless a counter is saturated.
+//! 4. **Counts are never low.** `count(x)`, where it is known, is at least the number of times that `x` is in.
+//! 5. **Batches are plain.** A batch method does what its single twin does, key after key, only faster.
+//! 6. **No panic.** Any digest, any parameters that were accepted, any order of calls.
+//! 7. **Footprint is memory.** `footprint()` is the heap memory held, to the bit.
+//! 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes again.
+//!
+//! `tamis-testkit` runs every filter through these laws.
+
+use crate::any::Kind;
+use crate::bits::{OutOfMemory, SharedBytes};
+use crate::digest::{Digest, Hasher};
+use crate::key::Key;
+use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
+
+/// Answers "is this key in the set?": no means no, yes means yes or, with a small probability, no.
+pub trait Filter {
+    /// Hash function, seed, keys and planned keys.
+    fn label(&self) -> Label;
+
+    /// The hash function and seed that make this filter's digests.
+    #[inline]
+    fn hasher(&self) -> Hasher {
+        self.label().hasher
+    }
+
+    /// Whether a key with this digest may be in the set.
+    fn contains_digest(&self, digest: Digest) -> bool;
+
+    /// Answers for many digests at once; `answers` must be as long as `digests`.
+    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        for (answer, &digest) in answers.iter_mut().zip(digests) {
+            *answer = self.contains_digest(digest);
+        }
+    }
+
+    /// Whether the key may be in the set.
+    #[inline]
+    fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
+    where
+        Self: Sized,
+    {
+        self.contains_digest(self.hasher().digest(key))
+    }
+
+    /// Insertions less removals so far. Inserting a key twice counts twice, and a merge adds.
+    fn keys(&self) -> u64 {
+        self.label().keys
+    }
+
+    /// Keys that the filter was planned for; 0 if nobody said.
+    fn capacity(&self) -> u64 {
+        self.label().capacity
+    }
+
+    /// Bits of heap memory held.
+    fn footprint(&self) -> u64;
+
+    /// The rate of this very filter as it stands, computed from its fill: the share of random keys outside
+    /// the set that it would let through.
+    fn rate(&self) -> f64;
+
+    /// The share of its bits or cells that is in use.
+    fn fill(&self) -> f64;
+
+    /// How many distinct blocks of memory `contains_digest` reads for this digest now. For studies, not for hot
+    /// paths.
+    fn blocks_to_contain(&self, digest: Digest) -> u32;
+}
+
+/// A filter that takes keys one by one.
+pub trait Insert: Filter {
+    /// Inserts a key by its digest. `Ok(true)` says that the filter answered no before.
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full>;
+
+    /// Inserts many digests. On an error those before it are in, and the error says how many.
+    fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
+        for (done, &digest) in digests.iter().enumerate() {
+            self.insert_digest(digest).map_err(|full| Full {
+                inserted: done as u64,
+                ..full
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Inserts a key. `Ok(true)` says that it was surely not in before.
+    #[inline]
+    fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full>
+    where
+        Self: Sized,
+    {
+        self.insert_digest(self.hasher().digest(key))
+    }
+
+    /// How many distinct blocks of memory `insert_digest` would touch for this digest now.
+    fn blocks_to_insert(&self, digest: Digest) -> u32;
+}
+
+/// A filter from which keys can be removed.
+///
+/// Remove only keys that are in. A key that was never inserted is refused when the filter answers no to it;
+/// when it answers yes by mistake (with probability `rate`), removing it takes away what other keys rely on, and
+/// they may then be missed. No filter of this family can notice that.
+pub trait Remove: Insert {
+    /// Removes one occurrence of a key by its digest.
+    fn remove_digest(&mut self, digest: Digest) -> Result<(), Absent>;
+
+    /// Removes one occurrence of a key.
+    #[inline]
+    fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Absent>
+    where
+        Self: Sized,
+    {
+        self.remove_digest(self.hasher().digest(key))
+    }
+}
+
+/// A filter that knows how often a key is in.
+pub trait Count: Filter {
+    /// At most how often the key with this digest is in; 0 if it is not. `None` when the counters that
+    /// would tell are saturated: then the answer is somewhere from 1 up, and lost.
+    fn count_digest(&self, digest: Digest) -> Option<u64>;
+
+    /// At most how often the key is in.
+    #[inline]
+    fn count<K: Key + ?Sized>(&self, key: &K) -> Option<u64>
+    where
+        Self: Sized,
+    {
+        self.count_digest(self.hasher().digest(key))
+    }
+}
+
+/// A filter that has a place in the wire format.
+///
+/// ```
+/// use tamis::{Bloom, Filter, Insert, Limits, Stored};
+/// let mut filter = Bloom::with_rate(1_000, 0.01)?;
+/// filter.insert("apple")?;
+/// let bytes = filter.encode().to_vec();
+/// let copy = Bloom::decode(&bytes, Limits::default())?;
+/// assert_eq!(copy.content_id(), filter.content_id());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Stored: Filter + Sized {
+    /// The kind, whose number stands in the header.
+    const KIND: Kind;
+
+    /// The integers that fix the layout.
+    type Params: Params;
+
+    /// The layout.
+    fn params(&self) -> Self::Params;
+
+    /// An empty filter. The label is a [`Hasher`], or a [`Label`] that also says how many keys are planned.
+    fn new(params: Self::Params, label: impl Into<Label>) -> Result<Self, OutOfMemory>;
+
+    /// Removes all keys.
+    fn clear(&mut self);
+
+    /// Checks every invariant; an error means that the content was not made by this library.
+    fn validate(&self) -> Result<(), Invalid>;
+
+    /// A name for what the filter holds, whatever its encoding and history.
+    fn content_id(&self) -> ContentId;
+
+    /// The filter as bytes.
+    fn encode(&self) -> Encoded<'_>;
+
+    /// A filter from a header that has been checked and the sections behind it.
+    fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError>;
+
+    /// How many bytes [`encode`](Self::encode) makes.
+    fn encoded_len(&self) -> u64 {
+        self.encode().len()
+    }
+
+    /// A filter from bytes, everything checked.
+    fn decode(mut bytes: &[u8], limits: Limits) -> Result<Self, WireError> {
+        Self::read(&mut bytes, limits)
+    }
+
+    /// A filter from any source of bytes, everything checked.
+    fn read(source: &mut dyn Source, limits: Limits) -> Result<Self, WireError> {
+        Frame::read(source, limits)?.into_checked_filter()
+    }
+
+    /// A filter that answers from bytes kept elsewhere, such as a mapped file. Only the header is checked; the
+    /// first change copies the bytes.
+    fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
+        Frame::share(bytes)?.into_filter()
+    }
+}
+
+/// What stands on every filter's label, and at the head of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Hash function and seed.
+    pub hasher: Hasher,
+    /// Insertions less removals.
+    pub keys: u64,
+    /// Keys planned for; 0 if nobody said.
+    pub capacity: u64,
+}
+
+impl From<Hasher> for Label {
+    fn from(hasher: Hasher) -> Self {
+        Self {
+            hasher,
+            keys: 0,
+            capacity: 0,
+        }
+    }
+}
+
+impl Label {
+    /// A label for a filter of which so many keys are expected.
+    pub fn planned(hasher: Hasher, capacity: u64) -> Self {
+        Self {
+            hasher,
+            keys: 0,
+            capacity,
+        }
+    }
+
+    /// After merging a filter with that label into one with this label.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.keys = self.keys.saturating_add(other.keys);
+        self.capacity = self.capacity.max(other.capacity);
+    }
+}
+
+/// The validated integers that fix a filter's layout: exactly what the header stores.
+pub trait Params: Sized {
+    /// Their names, in stored order.
+    const NAMES: &'static [&'static str];
+
+    /// Their values, in stored order.
+    fn values(&self) -> alloc::vec::Vec<u64>;
+
+    /// From values in stored order; every one is checked.
+    fn from_values(values: &[u64]) -> Result<Self, InvalidParam>;
+}
+
+/// The filter cannot take the key; it is unchanged by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the filter is full at {keys} keys; build a larger one or allow it to grow")]
+pub struct Full {
+    /// Keys in the filter.
+    pub keys: u64,
+    /// How many keys of a batch went in before this one.
+    pub inserted: u64,
+}
+
+/// The key to remove is not in the filter, which is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the key is not in the filter")]
+pub struct Absent;
+
+/// Two filters cannot be combined; neither has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the filters differ in {field}: {left} and {right}")]
+pub struct Mismatch {
+    /// Which header field or parameter differs.
+    pub field: &'static str,
+    /// Its value in the filter that was to change.
+    pub left: alloc::string::String,
+    /// Its value in the other.
+    pub right: alloc::string::String,
+}
+
+impl Mismatch {
+    /// `Ok` if both are equal, otherwise the error that names the field.
+    pub(crate) fn check<T: PartialEq + core::fmt::Display + ?Sized>(
+        field: &'static str,
+        left: &T,
+        right: &T,
+    ) -> Result<(), Self> {
+        if left == right {
+            return Ok(());
+        }
+        Err(Self {
+            field,
+            left: alloc::format!("{left}"),
+            right: alloc::format!("{right}"),
+        })
+    }
+
+    /// `Ok` if both hashers are equal.
+    pub(crate) fn check_hashers(left: Hasher, right: Hasher) -> Result<(), Self> {
+        Self::check("hash", left.id().name(), right.id().name())?;
+        Self::check("seed", &left.seed(), &right.seed())
+    }
+}
+
+/// A parameter has a value that cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("parameter {name} = {value}: {expected}")]
+pub struct InvalidParam {
+    /// The parameter's name.
+    pub name: &'static str,
+    /// The value given.
+    pub value: u64,
+    /// What would be accepted.
+    pub expected: &'static str,
+}
+
+/// A structure breaks one of its own invariants: its bytes were not made by this library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid content: {0}")]
+pub struct Invalid(pub &'static str);

@@ -1,0 +1,71 @@
+//! Set membership in the fewest bits, the fewest memory accesses and the fewest bytes on the wire.
+//!
+//! A filter answers "is this key in the set?". No means no. Yes means yes, or, with a small probability that
+//! you choose (the *rate*), no: in a few bits a key, whatever the length of the keys.
+//!
+//! ```
+//! use tamis::{Bloom, Filter, Insert, Limits, Stored};
+//!
+//! let mut seen = Bloom::with_rate(1_000_000, 0.01)?; // a million keys, 1% false positives: 1.2 MB
+//! seen.insert("https://example.org/")?;
+//! assert!(seen.contains("https://example.org/"));
+//!
+//! let bytes = seen.encode().to_vec(); // the same bytes on every machine
+//! let copy = Bloom::decode(&bytes, Limits::default())?;
+//! assert!(copy.contains("https://example.org/"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which filter?
+//!
+//! | you need | take |
+//! |---|---|
+//! | the least memory of the Bloom kinds, insert only | [`Bloom`] |
+//! | the quickest answer: one cache line a question | [`BlockedBloom`] |
+//! | to remove keys, or to count them | [`CountingBloom`] |
+//! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
+//!
+//! # Themes
+//!
+//! - **Keys are bytes** ([`Key`]); a [`Hasher`] turns them into [`Digest`]s, and filters see only those.
+//! - **Small traits**: [`Filter`], [`Insert`], [`Remove`], [`Count`], [`Stored`], with their laws in
+//!   [`filter`].
+//! - **Sizes come from goals**: a [`Goal`] (keys and a rate, or memory) becomes params, and [`Prediction`] says what
+//!   they will do: rate, memory, wire size, memory accesses.
+//! - **One wire format** ([`wire`]): checked from the first byte to the last, or opened in place.
+//!
+//! # Limits
+//!
+//! A digest has 64 bits, so that no rate goes below n / 2^64. Filters never shrink the answer "yes" to a
+//! proof: keep the keys elsewhere if you need one. The library uses no clock, no randomness, no environment; it
+//! is `no_std` with `alloc` when the feature `std` is off.
+
+#![no_std]
+#![warn(rustdoc::broken_intra_doc_links)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+pub mod address;
+mod any;
+pub mod bits;
+pub mod bloom;
+mod digest;
+pub mod filter;
+mod key;
+pub mod math;
+mod plan;
+pub mod wire;
+
+pub use any::{AnyFilter, AnyParams, Kind};
+pub use bits::{OutOfMemory, SharedBytes};
+pub use bloom::{BlockedBloom, Bloom, CountingBloom};
+pub use digest::{Digest, HashId, Hasher};
+pub use filter::{
+    Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
+    Stored,
+};
+pub use key::Key;
+pub use plan::{Goal, Plan, PlanError, Prediction, Size, choose};
+pub use wire::{ContentId, Encoded, Limits, WireError};

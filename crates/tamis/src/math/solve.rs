@@ -1,0 +1,62 @@
+//! Root and threshold search by halving: no derivative, no starting guess, no failure mode.
+
+/// A root of the continuous `f` between `low` and `high`, to within `tolerance` or, with a
+/// tolerance of 0, to the last bit. `None` unless the bounds are finite and in order and `f`
+/// changes sign between them without giving NaN.
+pub fn bisect(
+    mut f: impl FnMut(f64) -> f64,
+    mut low: f64,
+    mut high: f64,
+    tolerance: f64,
+) -> Option<f64> {
+    if !(low.is_finite() && high.is_finite() && low <= high) {
+        return None;
+    }
+    let (at_low, at_high) = (f(low), f(high));
+    if at_low == 0.0 {
+        return Some(low);
+    }
+    if at_high == 0.0 {
+        return Some(high);
+    }
+    if at_low.is_nan() || at_high.is_nan() || (at_low < 0.0) == (at_high < 0.0) {
+        return None;
+    }
+    loop {
+        // Halves are added, not the difference halved: that could overflow.
+        let middle = 0.5 * low + 0.5 * high;
+        if high - low <= tolerance || middle <= low || middle >= high {
+            return Some(middle);
+        }
+        let value = f(middle);
+        if value.is_nan() {
+            return None;
+        }
+        if value == 0.0 {
+            return Some(middle);
+        }
+        if (value < 0.0) == (at_low < 0.0) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
+/// The smallest number in `low..=high` for which `pred` holds, if there is one; `pred` must stay
+/// true once it is. At most 65 calls.
+pub fn first_true(low: u64, high: u64, mut pred: impl FnMut(u64) -> bool) -> Option<u64> {
+    if low > high || !pred(high) {
+        return None;
+    }
+    let (mut low, mut high) = (low, high);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if pred(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(high)
+}

@@ -1,0 +1,58 @@
+//! The choice among all kinds.
+
+use alloc::vec::Vec;
+
+use super::{Goal, PlanError, Prediction};
+use crate::any::{AnyParams, Kind};
+
+/// One kind's answer to a goal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The layout that would be built.
+    pub params: AnyParams,
+    /// What it would do.
+    pub predicted: Prediction,
+    /// Why one would take it, in a sentence.
+    pub reason: &'static str,
+}
+
+/// Every supported kind's plan for the goal, the least memory first (at equal memory the fewest blocks
+/// per miss). Kinds that cannot meet it are left out; if none can, the first kind's error says why.
+pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
+    let mut plans = Vec::new();
+    let mut refusal = None;
+    for kind in Kind::SUPPORTED {
+        match AnyParams::plan(kind, goal) {
+            Ok(params) => plans.push(Plan {
+                params,
+                predicted: params.predict(goal.keys),
+                reason: reason(kind),
+            }),
+            Err(error) => {
+                refusal.get_or_insert(error);
+            }
+        }
+    }
+    if let (true, Some(error)) = (plans.is_empty(), refusal) {
+        return Err(error);
+    }
+    plans.sort_by(|a, b| {
+        let cost = |plan: &Plan| (plan.predicted.bits_per_key, plan.predicted.blocks_per_miss);
+        let ((a_bits, a_blocks), (b_bits, b_blocks)) = (cost(a), cost(b));
+        a_bits
+            .total_cmp(&b_bits)
+            .then(a_blocks.total_cmp(&b_blocks))
+    });
+    Ok(plans)
+}
+
+fn reason(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bloom => {
+            "the least memory of the Bloom kinds; a lookup that hits reads k cache lines"
+        }
+        Kind::Counting => "keys can be removed and counted, for four times the memory of bloom",
+        Kind::Blocked => "one cache line a lookup, for somewhat more memory than bloom",
+        _ => "",
+    }
+}

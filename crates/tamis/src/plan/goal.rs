@@ -1,0 +1,141 @@
+//! What a user asks for.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::filter::InvalidParam;
+
+/// How large the filter shall be: by what it promises, or by what it may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Size {
+    /// At most this rate, in the least memory.
+    Rate(f64),
+    /// At most so many bits of array for each key, with the least rate.
+    BitsPerKey(f64),
+    /// At most so many bytes of array in all, with the least rate.
+    Memory(u64),
+}
+
+/// What a user asks of a filter.
+///
+/// ```
+/// use tamis::{AnyParams, Goal, Kind};
+/// let goal = Goal::rate(1_000_000, 0.01);
+/// let params = AnyParams::plan(Kind::Bloom, &goal)?;
+/// assert!(params.predict(1_000_000).rate <= 0.01);
+/// # Ok::<(), tamis::PlanError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Goal {
+    /// How many keys will be in. 0 is legal.
+    pub keys: u64,
+    /// How large.
+    pub size: Size,
+    /// Params that the user has settled, by name.
+    pub fixed: Vec<(String, u64)>,
+}
+
+impl Goal {
+    /// So many keys at this rate.
+    pub fn rate(keys: u64, rate: f64) -> Self {
+        Self {
+            keys,
+            size: Size::Rate(rate),
+            fixed: Vec::new(),
+        }
+    }
+
+    /// The keys to size for: a filter for nothing is built like one for a single key.
+    pub(crate) fn sized_keys(&self) -> u64 {
+        self.keys.max(1)
+    }
+
+    /// The settled values of these params; an error if another name was settled.
+    pub(crate) fn settled<const N: usize>(
+        &self,
+        kind: &'static str,
+        names: [&'static str; N],
+    ) -> Result<[Option<u64>; N], PlanError> {
+        let mut values = [None; N];
+        for (name, value) in &self.fixed {
+            let place = names
+                .iter()
+                .position(|known| known == name)
+                .ok_or_else(|| PlanError::UnknownParam {
+                    kind,
+                    name: name.clone(),
+                    known: names.join(", "),
+                })?;
+            values[place] = Some(*value);
+        }
+        Ok(values)
+    }
+
+    /// The goal itself must make sense before any kind looks at it.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        match self.size {
+            Size::Rate(rate) if !(rate > 0.0 && rate < 1.0) => Err(PlanError::Rate { rate }),
+            Size::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => {
+                Err(PlanError::BitsPerKey { bits })
+            }
+            Size::Memory(0) => Err(PlanError::Memory),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why a goal cannot be planned for.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// The rate is not a probability that a filter can have.
+    #[error("rate {rate} is not between 0 and 1; write for example 1% or 0.001")]
+    Rate {
+        /// The rate asked for.
+        rate: f64,
+    },
+    /// The bits per key make no sense.
+    #[error("{bits} bits per key are not between 0 and 4096")]
+    BitsPerKey {
+        /// The bits asked for.
+        bits: f64,
+    },
+    /// No memory at all was allowed.
+    #[error("memory must be at least one byte")]
+    Memory,
+    /// Not even the largest filter of this kind reaches the rate.
+    #[error(
+        "{kind}: rate {asked:e} cannot be reached with {keys} keys; the nearest is {nearest:e}"
+    )]
+    Unreachable {
+        /// The kind.
+        kind: &'static str,
+        /// The rate asked for.
+        asked: f64,
+        /// The keys asked for.
+        keys: u64,
+        /// The lowest rate that can be had.
+        nearest: f64,
+    },
+    /// The kind has no param of this name.
+    #[error("{kind} has no param {name}; it has {known}")]
+    UnknownParam {
+        /// The kind.
+        kind: &'static str,
+        /// The unknown name.
+        name: String,
+        /// The names it has.
+        known: String,
+    },
+    /// This version cannot build the kind.
+    #[error("{kind} filters are not part of this version of tamis")]
+    Unsupported {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// A settled param is out of range.
+    #[error(transparent)]
+    Param(#[from] InvalidParam),
+    /// The planned filter does not fit into memory.
+    #[error(transparent)]
+    OutOfMemory(#[from] crate::bits::OutOfMemory),
+}

@@ -1,0 +1,59 @@
+//! The content id: a name for what a filter holds, whatever its encoding and its history.
+
+use core::fmt;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::any::Kind;
+use crate::bits::Words;
+use crate::digest::Hasher;
+
+/// XXH3-128 over kind, hash, seed, the parameters that decide answers, and the canonical content: the bit array
+/// of a Bloom kind, the sorted multiset of identities of a fingerprint kind.
+///
+/// Equal ids mean equal answers to every question. The number of keys is not part of it: inserting a key
+/// twice leaves a Bloom filter as it was.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ContentId(pub u128);
+
+impl fmt::Display for ContentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for ContentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ContentId({self})")
+    }
+}
+
+/// Collects what a [`ContentId`] covers.
+pub struct ContentHasher(Xxh3);
+
+impl ContentHasher {
+    /// Starts with what all kinds have.
+    pub fn new(kind: Kind, hasher: Hasher, params: &[u64]) -> Self {
+        let mut this = Self(Xxh3::new());
+        this.0.update(&kind.id().to_le_bytes());
+        this.0.update(&[hasher.id() as u8, params.len() as u8]);
+        this.0.update(&hasher.seed().to_le_bytes());
+        this.numbers(params.iter().copied());
+        this
+    }
+
+    /// Adds numbers, each as eight little-endian bytes.
+    pub fn numbers(&mut self, numbers: impl Iterator<Item = u64>) {
+        numbers.for_each(|number| self.0.update(&number.to_le_bytes()));
+    }
+
+    /// Adds words as their stored bytes.
+    pub fn words(&mut self, words: &Words) {
+        self.0.update(&words.as_le_bytes());
+    }
+
+    /// The id.
+    pub fn finish(self) -> ContentId {
+        ContentId(self.0.digest128())
+    }
+}

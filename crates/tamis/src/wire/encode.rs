@@ -1,0 +1,137 @@
+//! Writing: pieces of bytes, borrowed from the filter where they can be.
+
+use alloc::borrow::Cow;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::CHUNK;
+use super::header::{Encoding, Header, Object, Section};
+use crate::any::Kind;
+use crate::bits::Words;
+use crate::digest::Hasher;
+use crate::filter::{Label, Params, Stored};
+
+/// The data of one section.
+pub(crate) struct Payload<'a> {
+    role: u8,
+    encoding: Encoding,
+    decoded: u64,
+    bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Payload<'a> {
+    /// Words as they lie in memory.
+    pub(crate) fn raw(role: u8, words: &'a Words) -> Self {
+        let bytes = words.as_le_bytes();
+        Self {
+            role,
+            encoding: Encoding::Raw,
+            decoded: bytes.len() as u64,
+            bytes,
+        }
+    }
+}
+
+/// A filter as bytes, in pieces that borrow the filter's memory, so that writing a large filter to a file takes
+/// no second copy of it.
+#[derive(Debug)]
+pub struct Encoded<'a> {
+    pieces: Vec<Cow<'a, [u8]>>,
+}
+
+impl Encoded<'_> {
+    /// The pieces, to be written one after the other.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().map(AsRef::as_ref)
+    }
+
+    /// How many bytes all pieces have together.
+    pub fn len(&self) -> u64 {
+        self.pieces().map(|piece| piece.len() as u64).sum()
+    }
+
+    /// Never: there is always a header.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// All pieces in one vector.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.len() as usize);
+        self.pieces().for_each(|piece| out.extend_from_slice(piece));
+        out
+    }
+}
+
+/// Puts the header of a filter and its sections together.
+pub(crate) fn encode<'a, F: Stored>(filter: &F, payloads: Vec<Payload<'a>>) -> Encoded<'a> {
+    let mut checksums = Vec::with_capacity(payloads.len());
+    let mut sections = Vec::with_capacity(payloads.len());
+    for payload in &payloads {
+        let list: Vec<u8> = payload
+            .bytes
+            .chunks(CHUNK)
+            .flat_map(|chunk| xxh3_64(chunk).to_le_bytes())
+            .collect();
+        sections.push(Section {
+            role: payload.role,
+            encoding: payload.encoding,
+            offset: 0,
+            stored: payload.bytes.len() as u64,
+            decoded: payload.decoded,
+            checksum: xxh3_64(&list),
+        });
+        checksums.push(list);
+    }
+    let Label {
+        hasher,
+        keys,
+        capacity,
+    } = filter.label();
+    let params = filter.params().values();
+    let mut header = Header {
+        object: Object::Filter,
+        kind: F::KIND,
+        hasher,
+        keys,
+        capacity,
+        params,
+        sections,
+    };
+    header.lay_out();
+    let mut end = header.encoded_len();
+    let mut pieces = vec![Cow::Owned(header.encode())];
+    for ((section, list), payload) in header.sections.iter().zip(checksums).zip(payloads) {
+        let mut lead = vec![0; (section.offset - end) as usize - list.len()];
+        lead.extend(list);
+        pieces.push(Cow::Owned(lead));
+        pieces.push(payload.bytes);
+        end = section.offset + section.stored;
+    }
+    Encoded { pieces }
+}
+
+/// Bytes of a filter with so many params whose raw sections have these lengths: what
+/// [`Encoded::len`] would say, for planning.
+pub(crate) fn raw_len(params: usize, sections: &[u64]) -> u64 {
+    let section = |&stored: &u64| Section {
+        role: 0,
+        encoding: Encoding::Raw,
+        offset: 0,
+        stored,
+        decoded: stored,
+        checksum: 0,
+    };
+    let mut header = Header {
+        object: Object::Filter,
+        kind: Kind::Bloom,
+        hasher: Hasher::default(),
+        keys: 0,
+        capacity: 0,
+        params: vec![0; params],
+        sections: sections.iter().map(section).collect(),
+    };
+    header.lay_out()
+}

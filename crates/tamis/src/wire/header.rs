@@ -1,0 +1,296 @@
+//! The header: what a filter is, and where its sections lie.
+
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{CHUNK, Limits, MAGIC, VERSION, WireError};
+use crate::any::Kind;
+use crate::bits::Line;
+use crate::digest::{HashId, Hasher};
+
+/// Bytes before the parameters.
+pub(super) const FIXED: usize = 48;
+/// Bytes of one entry of the section table.
+const ENTRY: usize = 40;
+/// Bytes of a checksum.
+pub(super) const CHECKSUM: usize = 8;
+
+/// What the bytes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Object {
+    /// A whole filter.
+    Filter = 1,
+}
+
+/// How the data of a section is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Encoding {
+    /// Little-endian words as they lie in memory, 64-byte aligned, so that they can be mapped.
+    Raw = 0,
+}
+
+/// One entry of the section table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// What the section is to its filter; each kind numbers its own.
+    pub role: u8,
+    /// How the data is written.
+    pub encoding: Encoding,
+    /// Where the data starts, from the first byte of the header.
+    pub offset: u64,
+    /// Bytes of data.
+    pub stored: u64,
+    /// Bytes of memory that the data stands for.
+    pub decoded: u64,
+    /// XXH3 of the checksums of the chunks.
+    pub checksum: u64,
+}
+
+impl Section {
+    /// How many chunks the data is checked in.
+    pub(super) fn chunks(&self) -> u64 {
+        self.stored.div_ceil(CHUNK as u64)
+    }
+
+    /// Where the data must start if everything before the section ends at `end`: behind the chunk
+    /// checksums, and on a line boundary if it is raw. `None` on overflow.
+    fn expected_offset(&self, end: u64) -> Option<u64> {
+        let after_checksums = end.checked_add(self.chunks().checked_mul(CHECKSUM as u64)?)?;
+        match self.encoding {
+            Encoding::Raw => after_checksums.checked_next_multiple_of(Line::BYTES as u64),
+        }
+    }
+}
+
+/// Everything that stands before the sections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the bytes hold.
+    pub object: Object,
+    /// The kind of the filter.
+    pub kind: Kind,
+    /// Hash function and seed.
+    pub hasher: Hasher,
+    /// Insertions less removals.
+    pub keys: u64,
+    /// Keys that the filter was planned for; 0 if nobody said.
+    pub capacity: u64,
+    /// The parameters, in the order of the kind.
+    pub params: Vec<u64>,
+    /// The sections, in the order in which they lie.
+    pub sections: Vec<Section>,
+}
+
+impl Header {
+    /// Bytes that the header takes.
+    pub fn encoded_len(&self) -> u64 {
+        header_len(self.params.len(), self.sections.len()) as u64
+    }
+
+    /// Gives every section the offset that it must have; returns the end of the last.
+    pub(super) fn lay_out(&mut self) -> u64 {
+        let mut end = self.encoded_len();
+        for section in &mut self.sections {
+            // Sections lie in memory when they are written, so their sum cannot overflow.
+            section.offset = section.expected_offset(end).unwrap_or(u64::MAX);
+            end = section.offset.saturating_add(section.stored);
+        }
+        end
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(header_len(self.params.len(), self.sections.len()));
+        out.extend(MAGIC);
+        out.extend(VERSION.to_le_bytes());
+        out.push(self.object as u8);
+        out.push(self.hasher.id() as u8);
+        out.extend(self.kind.id().to_le_bytes());
+        out.push(self.params.len() as u8);
+        out.push(self.sections.len() as u8);
+        out.extend(self.hasher.seed().to_le_bytes());
+        out.extend(self.keys.to_le_bytes());
+        out.extend(self.capacity.to_le_bytes());
+        debug_assert_eq!(out.len(), FIXED);
+        for param in &self.params {
+            out.extend(param.to_le_bytes());
+        }
+        for section in &self.sections {
+            out.extend([section.role, section.encoding as u8, 0, 0, 0, 0, 0, 0]);
+            for field in [
+                section.offset,
+                section.stored,
+                section.decoded,
+                section.checksum,
+            ] {
+                out.extend(field.to_le_bytes());
+            }
+        }
+        out.extend(xxh3_64(&out).to_le_bytes());
+        out
+    }
+
+    /// How long a header is whose fixed part is given, after the checks without which its length means
+    /// nothing.
+    pub(super) fn len_from_fixed(fixed: &[u8; FIXED]) -> Result<usize, WireError> {
+        if fixed[..8] != MAGIC {
+            return Err(WireError::Value {
+                field: "magic",
+                value: u64_at(fixed, 0),
+                expected: "this is not a tamis file",
+            });
+        }
+        let version = u16_at(fixed, 8);
+        if version != VERSION {
+            return Err(WireError::Unknown {
+                field: "version",
+                value: version.to_string(),
+            });
+        }
+        Ok(header_len(fixed[14].into(), fixed[15].into()))
+    }
+
+    /// Parses a whole header whose input is `total` bytes long.
+    pub(super) fn parse(bytes: &[u8], total: u64, limits: Limits) -> Result<Self, WireError> {
+        let (body, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
+        // First of all: what is damaged must not be blamed on a field.
+        if u64_at(checksum, 0) != xxh3_64(body) {
+            return Err(WireError::Checksum { field: "header" });
+        }
+        if body[10] != Object::Filter as u8 {
+            return Err(WireError::Unknown {
+                field: "object",
+                value: body[10].to_string(),
+            });
+        }
+        let hash = HashId::from_id(body[11]).ok_or_else(|| WireError::Unknown {
+            field: "hash",
+            value: body[11].to_string(),
+        })?;
+        let seed = u128::from(u64_at(body, 16)) | u128::from(u64_at(body, 24)) << 64;
+        let hasher = Hasher::from_parts(hash, seed).ok_or(WireError::Value {
+            field: "seed",
+            value: u64_at(body, 24),
+            expected: "the upper half is zero for xxh3",
+        })?;
+        let kind = u16_at(body, 12);
+        let kind = Kind::from_id(kind).ok_or_else(|| WireError::Unknown {
+            field: "kind",
+            value: kind.to_string(),
+        })?;
+        if !kind.is_supported() {
+            let value = format!("{} ({})", kind.id(), kind.name());
+            return Err(WireError::Unknown {
+                field: "kind",
+                value,
+            });
+        }
+        let (params, table) = body[FIXED..].split_at(usize::from(body[14]) * 8);
+        let mut header = Self {
+            object: Object::Filter,
+            kind,
+            hasher,
+            keys: u64_at(body, 32),
+            capacity: u64_at(body, 40),
+            params: params
+                .chunks_exact(8)
+                .map(|bytes| u64_at(bytes, 0))
+                .collect(),
+            sections: Vec::with_capacity(body[15].into()),
+        };
+        let mut end = bytes.len() as u64;
+        let mut memory = 0_u64;
+        for entry in table.chunks_exact(ENTRY) {
+            let section = parse_entry(entry)?;
+            if section.expected_offset(end) != Some(section.offset) {
+                return Err(WireError::Value {
+                    field: "section offset",
+                    value: section.offset,
+                    expected: "sections follow each other without gaps",
+                });
+            }
+            end = section.offset.saturating_add(section.stored);
+            memory = memory.saturating_add(section.decoded);
+            header.sections.push(section);
+        }
+        if end > total {
+            let have = total - (bytes.len() as u64).min(total);
+            let need = end - bytes.len() as u64;
+            return Err(WireError::Truncated {
+                field: "sections",
+                need,
+                have,
+            });
+        }
+        if end < total {
+            return Err(WireError::Value {
+                field: "end",
+                value: total - end,
+                expected: "no bytes follow the last section",
+            });
+        }
+        if memory > limits.memory {
+            return Err(WireError::Limit {
+                field: "sections",
+                need: memory,
+                limit: limits.memory,
+            });
+        }
+        Ok(header)
+    }
+}
+
+fn header_len(params: usize, sections: usize) -> usize {
+    FIXED + params * 8 + sections * ENTRY + CHECKSUM
+}
+
+fn parse_entry(entry: &[u8]) -> Result<Section, WireError> {
+    let encoding = match entry[1] {
+        0 => Encoding::Raw,
+        other => {
+            return Err(WireError::Unknown {
+                field: "section encoding",
+                value: other.to_string(),
+            });
+        }
+    };
+    let reserved = u64_at(entry, 0) >> 16;
+    if reserved != 0 {
+        return Err(WireError::Value {
+            field: "section reserved",
+            value: reserved,
+            expected: "zero",
+        });
+    }
+    let section = Section {
+        role: entry[0],
+        encoding,
+        offset: u64_at(entry, 8),
+        stored: u64_at(entry, 16),
+        decoded: u64_at(entry, 24),
+        checksum: u64_at(entry, 32),
+    };
+    if section.encoding == Encoding::Raw && section.stored != section.decoded {
+        return Err(WireError::Value {
+            field: "section length",
+            value: section.stored,
+            expected: "raw data is as long as what it stands for",
+        });
+    }
+    Ok(section)
+}
+
+/// The little-endian word at `offset`, which the caller knows to be there.
+pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[offset..offset + 8]);
+    u64::from_le_bytes(word)
+}
+
+fn u16_at(bytes: &[u8], offset: usize) -> u16 {
+    u16::from_le_bytes([bytes[offset], bytes[offset + 1]])
+}

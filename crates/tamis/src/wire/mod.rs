@@ -1,0 +1,131 @@
+//! The one wire format, version 1: filters (and later deltas) as bytes, stable for ever.
+//!
+//! ```text
+//! header   magic, version, object, kind, hash, seed, keys, capacity, params, section table, checksum
+//! section  [zeros to alignment] [checksum of every chunk] [data, 64-byte aligned where raw]
+//! section  ...
+//! ```
+//!
+//! `docs/wire.md` gives every byte. Decoding treats its input as hostile: each length is checked against the
+//! bytes that are there and against [`Limits`] before anything is allocated, every error names its field,
+//! and decoding ends in the structure's own `validate()`. Opening shared bytes in place checks the
+//! header only; `verify` checks the rest.
+
+mod content;
+mod encode;
+#[cfg(feature = "std")]
+mod file;
+mod header;
+#[cfg(feature = "mmap")]
+mod map;
+mod reader;
+
+pub use content::{ContentHasher, ContentId};
+pub use encode::Encoded;
+#[cfg(feature = "std")]
+pub use file::ReadSource;
+pub use header::{Encoding, Header, Object, Section};
+#[cfg(feature = "mmap")]
+pub use map::map;
+pub use reader::{Frame, Source};
+
+pub(crate) use encode::{Payload, encode, raw_len};
+
+/// The first eight bytes: not text, not UTF-8, and broken by any transfer that touches line ends.
+pub const MAGIC: [u8; 8] = *b"\x89TAMIS\r\n";
+
+/// The format's version.
+pub const VERSION: u16 = 1;
+
+/// Data is checked in chunks of this many bytes, so that a part can be trusted without reading all.
+pub const CHUNK: usize = 1 << 20;
+
+/// What a decoder may spend on one input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most bytes of memory for the decoded structure.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    /// 4 GiB.
+    fn default() -> Self {
+        Self { memory: 1 << 32 }
+    }
+}
+
+impl Limits {
+    /// No limit beyond the bytes that are there.
+    pub const NONE: Self = Self { memory: u64::MAX };
+}
+
+/// Why bytes were refused. Every case names the field of the format that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// The input ends before the field does.
+    #[error("{field}: needs {need} bytes, but only {have} are left")]
+    Truncated {
+        /// The field.
+        field: &'static str,
+        /// Bytes needed.
+        need: u64,
+        /// Bytes there.
+        have: u64,
+    },
+    /// The field has a value that no encoder writes.
+    #[error("{field}: {value} is not valid; {expected}")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What would be accepted.
+        expected: &'static str,
+    },
+    /// The bytes of the field are not those that were written.
+    #[error("{field}: checksum does not match; the data is damaged")]
+    Checksum {
+        /// The field.
+        field: &'static str,
+    },
+    /// The field would take more memory than [`Limits`] allow, or than there is.
+    #[error("{field}: {need} bytes are beyond the limit of {limit}")]
+    Limit {
+        /// The field.
+        field: &'static str,
+        /// Bytes it would take.
+        need: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// The field is from a later version, or of a kind that this build does not know.
+    #[error("{field}: {value} is not known to this version of tamis; use a newer one")]
+    Unknown {
+        /// The field.
+        field: &'static str,
+        /// Its value, and the name reserved for it if there is one.
+        value: alloc::string::String,
+    },
+    /// The field is right, but the filter is of another kind than the one asked for.
+    #[error("kind: the file holds {found}, not {wanted}")]
+    Kind {
+        /// The kind in the file.
+        found: &'static str,
+        /// The kind asked for.
+        wanted: &'static str,
+    },
+    /// The bytes could not be read at all.
+    #[error("{field}: {reason}")]
+    Read {
+        /// The field being read.
+        field: &'static str,
+        /// What the source said.
+        reason: alloc::string::String,
+    },
+    /// Well-formed, but the structure inside breaks one of its invariants.
+    #[error("content: {0}")]
+    Content(#[from] crate::filter::Invalid),
+    /// A parameter is out of range.
+    #[error("params: {0}")]
+    Params(#[from] crate::filter::InvalidParam),
+}

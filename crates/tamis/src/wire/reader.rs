@@ -1,0 +1,266 @@
+//! Reading: from a slice, from any source of known length, or in place from shared bytes.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::header::{CHECKSUM, FIXED, Header, Section, u64_at};
+use super::{CHUNK, Limits, WireError};
+use crate::bits::{SharedBytes, Words};
+use crate::filter::{Label, Params, Stored};
+
+/// Where bytes come from: a slice, a file.
+pub trait Source {
+    /// How many bytes are left.
+    fn remaining(&self) -> u64;
+
+    /// Fills `buffer` with the next bytes; only called when as many remain. The error is a reason for the user.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<(), alloc::string::String>;
+}
+
+impl Source for &[u8] {
+    fn remaining(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<(), alloc::string::String> {
+        let (now, later) = self.split_at(buffer.len());
+        buffer.copy_from_slice(now);
+        *self = later;
+        Ok(())
+    }
+}
+
+/// A header that has been checked, and the sections behind it, read one after the other.
+pub struct Frame<'a> {
+    header: Header,
+    body: Body<'a>,
+    next: usize,
+}
+
+enum Body<'a> {
+    /// Sections are copied into memory of their own, every checksum checked. `position` is that of the source.
+    Streamed {
+        source: &'a mut dyn Source,
+        position: u64,
+    },
+    /// Sections are used where they lie, unchecked.
+    Shared(&'a SharedBytes),
+}
+
+impl<'a> Frame<'a> {
+    /// Reads and checks the header.
+    pub fn read(source: &'a mut dyn Source, limits: Limits) -> Result<Self, WireError> {
+        let total = source.remaining();
+        let mut fixed = [0; FIXED];
+        fetch(source, &mut fixed, "header")?;
+        let len = Header::len_from_fixed(&fixed)?;
+        let mut bytes = fixed.to_vec();
+        bytes.resize(len, 0);
+        fetch(source, &mut bytes[FIXED..], "header")?;
+        let header = Header::parse(&bytes, total, limits)?;
+        Ok(Self {
+            header,
+            body: Body::Streamed {
+                source,
+                position: len as u64,
+            },
+            next: 0,
+        })
+    }
+
+    /// Checks the header of bytes whose sections will be used where they lie.
+    pub fn share(bytes: &'a SharedBytes) -> Result<Self, WireError> {
+        let mut source = (**bytes).as_ref();
+        let header = Frame::read(&mut source, Limits::NONE)?.header;
+        Ok(Self {
+            header,
+            body: Body::Shared(bytes),
+            next: 0,
+        })
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The filter inside, with every section read.
+    pub(crate) fn into_filter<F: Stored>(mut self) -> Result<F, WireError> {
+        let filter = F::from_frame(&mut self)?;
+        self.finish()?;
+        Ok(filter)
+    }
+
+    /// The filter inside, with every section read and every invariant checked.
+    pub(crate) fn into_checked_filter<F: Stored>(self) -> Result<F, WireError> {
+        let filter: F = self.into_filter()?;
+        filter.validate()?;
+        Ok(filter)
+    }
+
+    /// Label and params of the filter, which must be of this kind.
+    pub(crate) fn begin<F: Stored>(&self) -> Result<(Label, F::Params), WireError> {
+        let Header {
+            kind,
+            hasher,
+            keys,
+            capacity,
+            ref params,
+            ..
+        } = self.header;
+        if kind != F::KIND {
+            return Err(WireError::Kind {
+                found: kind.name(),
+                wanted: F::KIND.name(),
+            });
+        }
+        if params.len() != F::Params::NAMES.len() {
+            return Err(WireError::Value {
+                field: "params",
+                value: params.len() as u64,
+                expected: "as many as this kind has",
+            });
+        }
+        Ok((
+            Label {
+                hasher,
+                keys,
+                capacity,
+            },
+            F::Params::from_values(params)?,
+        ))
+    }
+
+    /// The next section, which must have this role and hold `len` words.
+    pub(crate) fn words(&mut self, role: u8, len: u64) -> Result<Words, WireError> {
+        let section = self.next_section(role)?;
+        if len.checked_mul(8) != Some(section.decoded) {
+            return Err(WireError::Value {
+                field: "section length",
+                value: section.decoded,
+                expected: "the length that the params ask for",
+            });
+        }
+        let beyond = WireError::Limit {
+            field: "section length",
+            need: section.decoded,
+            limit: usize::MAX as u64,
+        };
+        match &mut self.body {
+            Body::Shared(bytes) => {
+                let (Ok(offset), Ok(len)) = (usize::try_from(section.offset), usize::try_from(len))
+                else {
+                    return Err(beyond);
+                };
+                Words::shared(bytes, offset, len).ok_or(WireError::Value {
+                    field: "section offset",
+                    value: section.offset,
+                    expected: "words in place need a little-endian machine and aligned bytes",
+                })
+            }
+            Body::Streamed { source, position } => {
+                let checksums = read_checksums(*source, position, &section)?;
+                // Raw data is all there, so this allocates no more than the input has.
+                let mut words = Words::zeroed(len).map_err(|_| beyond)?;
+                words.fill_from_le_bytes(|bytes| read_chunks(*source, &checksums, bytes))?;
+                *position += section.stored;
+                Ok(words)
+            }
+        }
+    }
+
+    fn next_section(&mut self, role: u8) -> Result<Section, WireError> {
+        let section = self
+            .header
+            .sections
+            .get(self.next)
+            .copied()
+            .ok_or(WireError::Value {
+                field: "section table",
+                value: self.next as u64,
+                expected: "a section for every part of the filter",
+            })?;
+        self.next += 1;
+        if section.role == role {
+            return Ok(section);
+        }
+        Err(WireError::Value {
+            field: "section role",
+            value: section.role.into(),
+            expected: "the sections of this kind in their order",
+        })
+    }
+
+    /// An error if a section was not asked for.
+    fn finish(&self) -> Result<(), WireError> {
+        if self.next == self.header.sections.len() {
+            return Ok(());
+        }
+        Err(WireError::Value {
+            field: "section table",
+            value: self.header.sections.len() as u64,
+            expected: "no sections beyond those of this kind",
+        })
+    }
+}
+
+fn fetch(
+    source: &mut (impl Source + ?Sized),
+    buffer: &mut [u8],
+    field: &'static str,
+) -> Result<(), WireError> {
+    let (need, have) = (buffer.len() as u64, source.remaining());
+    if have < need {
+        return Err(WireError::Truncated { field, need, have });
+    }
+    source
+        .read(buffer)
+        .map_err(|reason| WireError::Read { field, reason })
+}
+
+/// Reads the padding and the chunk checksums in front of a section's data, and checks both.
+fn read_checksums(
+    source: &mut dyn Source,
+    position: &mut u64,
+    section: &Section,
+) -> Result<Vec<u8>, WireError> {
+    // The header was parsed against the input's length, so all this is there.
+    let mut lead = vec![0; (section.offset - *position) as usize];
+    fetch(source, &mut lead, "section padding")?;
+    *position = section.offset;
+    let list = lead.split_off(lead.len() - section.chunks() as usize * CHECKSUM);
+    if let Some(byte) = lead.iter().find(|&&byte| byte != 0) {
+        return Err(WireError::Value {
+            field: "section padding",
+            value: (*byte).into(),
+            expected: "zeros",
+        });
+    }
+    if xxh3_64(&list) != section.checksum {
+        return Err(WireError::Checksum {
+            field: "section checksums",
+        });
+    }
+    Ok(list)
+}
+
+fn read_chunks(
+    source: &mut dyn Source,
+    checksums: &[u8],
+    bytes: &mut [u8],
+) -> Result<(), WireError> {
+    for (chunk, checksum) in bytes
+        .chunks_mut(CHUNK)
+        .zip(checksums.chunks_exact(CHECKSUM))
+    {
+        fetch(source, chunk, "section data")?;
+        if xxh3_64(chunk) != u64_at(checksum, 0) {
+            return Err(WireError::Checksum {
+                field: "section data",
+            });
+        }
+    }
+    Ok(())
+}
