@@ -1,1 +1,6 @@
-//! x
+//! Key streams and experiments, as library functions with fixed seeds: `tamis bench` prints them, tests check
+//! them, the report draws them.
+
+pub mod bench;
+pub mod keys;
+pub mod memory;

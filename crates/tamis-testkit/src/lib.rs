@@ -1,1 +1,24 @@
-//! x
+//! What the tests of every filter share: the law suite, operation sequences against an exact multiset, attacks on
+//! the decoder, golden files. Used from `tests/`, never from the library.
+//!
+//! Test binaries that use it install the counting allocator:
+//!
+//! ```
+//! tamis_testkit::install_counting_allocator!();
+//! ```
+
+pub mod golden;
+pub mod hostile;
+pub mod laws;
+pub mod operations;
+
+/// Makes "memory held" measurable in a test binary.
+#[macro_export]
+macro_rules! install_counting_allocator {
+    () => {
+        #[global_allocator]
+        static ALLOCATOR: $crate::CountingAllocator = $crate::CountingAllocator;
+    };
+}
+
+pub use tamis_report::memory::CountingAllocator;

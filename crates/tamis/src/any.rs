@@ -281,10 +281,7 @@ impl AnyFilter {
             Kind::Bloom => frame.into_filter().map(Self::Bloom),
             Kind::Counting => frame.into_filter().map(Self::Counting),
             Kind::Blocked => frame.into_filter().map(Self::Blocked),
-            other => Err(WireError::Unknown {
-                field: "kind",
-                value: other.name().into(),
-            }),
+            other => Err(WireError::Unknown { field: "kind", value: other.name().into() }),
         }
     }
 }

@@ -91,18 +91,12 @@ impl Default for Hasher {
 impl Hasher {
     /// XXH3 with a 64-bit seed.
     pub const fn xxh3(seed: u64) -> Self {
-        Self {
-            id: HashId::Xxh3,
-            seed: seed as u128,
-        }
+        Self { id: HashId::Xxh3, seed: seed as u128 }
     }
 
     /// SipHash-1-3 with a 128-bit key, whose little-endian bytes are the key of the specification.
     pub const fn sip13(seed: u128) -> Self {
-        Self {
-            id: HashId::Sip13,
-            seed,
-        }
+        Self { id: HashId::Sip13, seed }
     }
 
     /// The hasher with these stored values; `None` if XXH3 is given more than 64 bits of seed.

@@ -87,10 +87,7 @@ pub trait Insert: Filter {
     /// Inserts many digests. On an error those before it are in, and the error says how many.
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
         for (done, &digest) in digests.iter().enumerate() {
-            self.insert_digest(digest).map_err(|full| Full {
-                inserted: done as u64,
-                ..full
-            })?;
+            self.insert_digest(digest).map_err(|full| Full { inserted: done as u64, ..full })?;
         }
         Ok(())
     }
@@ -217,22 +214,14 @@ pub struct Label {
 
 impl From<Hasher> for Label {
     fn from(hasher: Hasher) -> Self {
-        Self {
-            hasher,
-            keys: 0,
-            capacity: 0,
-        }
+        Self { hasher, keys: 0, capacity: 0 }
     }
 }
 
 impl Label {
     /// A label for a filter of which so many keys are expected.
     pub fn planned(hasher: Hasher, capacity: u64) -> Self {
-        Self {
-            hasher,
-            keys: 0,
-            capacity,
-        }
+        Self { hasher, keys: 0, capacity }
     }
 
     /// After merging a filter with that label into one with this label.
@@ -291,11 +280,7 @@ impl Mismatch {
         if left == right {
             return Ok(());
         }
-        Err(Self {
-            field,
-            left: alloc::format!("{left}"),
-            right: alloc::format!("{right}"),
-        })
+        Err(Self { field, left: alloc::format!("{left}"), right: alloc::format!("{right}") })
     }
 
     /// `Ok` if both hashers are equal.

@@ -12,10 +12,7 @@ pub struct BitVec {
 impl BitVec {
     /// `len` zero bits.
     pub fn zeroed(len: u64) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            words: Words::zeroed(len.div_ceil(64))?,
-            len,
-        })
+        Ok(Self { words: Words::zeroed(len.div_ceil(64))?, len })
     }
 
     /// The first `len` bits of these words; `None` if they do not fit, or if a bit beyond them is set.
@@ -27,12 +24,7 @@ impl BitVec {
     /// Whether the unused bits of the last word are zero, as they must be.
     pub(crate) fn tail_is_zero(&self) -> bool {
         let used = self.len % 64;
-        used == 0
-            || self
-                .words
-                .as_slice()
-                .last()
-                .is_none_or(|last| last >> used == 0)
+        used == 0 || self.words.as_slice().last().is_none_or(|last| last >> used == 0)
     }
 
     /// The words that hold the bits, bit i being bit i % 64 of word i / 64.
@@ -60,11 +52,7 @@ impl BitVec {
 
     /// How many bits are set.
     pub fn ones(&self) -> u64 {
-        self.words
-            .as_slice()
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum()
+        self.words.as_slice().iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
     /// Sets every bit to zero.
@@ -75,12 +63,7 @@ impl BitVec {
     /// Sets the bits that are set in either. Both must have the same length.
     pub fn union(&mut self, other: &Self) {
         debug_assert_eq!(self.len, other.len);
-        for (word, other) in self
-            .words
-            .as_mut_slice()
-            .iter_mut()
-            .zip(other.words.as_slice())
-        {
+        for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
             *word |= other;
         }
     }
@@ -88,12 +71,7 @@ impl BitVec {
     /// Keeps the bits that are set in both. Both must have the same length.
     pub fn intersect(&mut self, other: &Self) {
         debug_assert_eq!(self.len, other.len);
-        for (word, other) in self
-            .words
-            .as_mut_slice()
-            .iter_mut()
-            .zip(other.words.as_slice())
-        {
+        for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
             *word &= other;
         }
     }

@@ -23,11 +23,7 @@ impl Packed {
     pub fn zeroed(len: u64, width: u32) -> Result<Self, OutOfMemory> {
         debug_assert!((1..=MAX_FIELD_WIDTH).contains(&width));
         let words = words_for(len, width).ok_or(OutOfMemory { bytes: u64::MAX })?;
-        Ok(Self {
-            words: Words::zeroed(words)?,
-            len,
-            width,
-        })
+        Ok(Self { words: Words::zeroed(words)?, len, width })
     }
 
     /// The fields that lie in these words; `None` if they do not fit, or if a bit beyond them is set.
@@ -42,12 +38,7 @@ impl Packed {
     /// Whether the unused bits of the last word are zero, as they must be.
     pub(crate) fn tail_is_zero(&self) -> bool {
         let used = self.len * u64::from(self.width) % 64;
-        used == 0
-            || self
-                .words
-                .as_slice()
-                .last()
-                .is_none_or(|last| last >> used == 0)
+        used == 0 || self.words.as_slice().last().is_none_or(|last| last >> used == 0)
     }
 
     /// The words that hold the fields, field 0 in the lowest bits of word 0.

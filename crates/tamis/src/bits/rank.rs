@@ -10,11 +10,7 @@ pub fn ones_below(words: &[u64], end: usize) -> u32 {
     let (whole, rest) = (end / 64, end % 64);
     let below: u32 = words[..whole].iter().map(|word| word.count_ones()).sum();
     // A shift by 64 must not happen: with nothing left over there is no word to mask.
-    if rest == 0 {
-        below
-    } else {
-        below + (words[whole] << (64 - rest)).count_ones()
-    }
+    if rest == 0 { below } else { below + (words[whole] << (64 - rest)).count_ones() }
 }
 
 /// The position of set bit number `index` (from 0); `None` if fewer are set.

@@ -38,37 +38,24 @@ enum Storage {
 impl Words {
     /// `len` words of zero.
     pub fn zeroed(len: u64) -> Result<Self, OutOfMemory> {
-        let refusal = OutOfMemory {
-            bytes: len.saturating_mul(8),
-        };
+        let refusal = OutOfMemory { bytes: len.saturating_mul(8) };
         let len = usize::try_from(len).map_err(|_| refusal)?;
         let lines = len.div_ceil(Line::WORDS);
         let mut owned = Vec::new();
         owned.try_reserve_exact(lines).map_err(|_| refusal)?;
         owned.resize(lines, Line::ZERO);
-        Ok(Self {
-            storage: Storage::Owned(owned),
-            len,
-        })
+        Ok(Self { storage: Storage::Owned(owned), len })
     }
 
     /// The `len` words that start `offset` bytes into `bytes`, read in place. `None` if they are not
     /// there, not on a word boundary, or if this machine is not little-endian as stored words are.
     pub fn shared(bytes: &SharedBytes, offset: usize, len: usize) -> Option<Self> {
-        let end = len
-            .checked_mul(8)
-            .and_then(|size| offset.checked_add(size))?;
+        let end = len.checked_mul(8).and_then(|size| offset.checked_add(size))?;
         let view = (**bytes).as_ref().get(offset..end)?;
         if cfg!(target_endian = "big") || line::words_from_bytes(view).is_none() {
             return None;
         }
-        Some(Self {
-            storage: Storage::Shared {
-                bytes: Arc::clone(bytes),
-                offset,
-            },
-            len,
-        })
+        Some(Self { storage: Storage::Shared { bytes: Arc::clone(bytes), offset }, len })
     }
 
     /// The words.

@@ -49,12 +49,7 @@ impl BlockedBloom {
         Mismatch::check("blocks", &self.params.blocks(), &other.params.blocks())?;
         Mismatch::check("block", &self.params.block(), &other.params.block())?;
         Mismatch::check("hashes", &self.params.hashes(), &other.params.hashes())?;
-        for (word, other) in self
-            .words
-            .as_mut_slice()
-            .iter_mut()
-            .zip(other.words.as_slice())
-        {
+        for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
             *word |= other;
         }
         self.label.merge(&other.label);
@@ -65,11 +60,8 @@ impl BlockedBloom {
     #[inline]
     fn place(&self, digest: Digest) -> (usize, impl Iterator<Item = usize> + use<>) {
         let block = reduce(digest.0, self.params.blocks()) as usize;
-        let positions = block_probes(
-            digest,
-            self.params.hashes(),
-            self.params.block().trailing_zeros(),
-        );
+        let positions =
+            block_probes(digest, self.params.hashes(), self.params.block().trailing_zeros());
         (block * self.words_per_block(), positions)
     }
 }
@@ -93,22 +85,14 @@ impl Filter for BlockedBloom {
 
     /// The mean over all blocks: a stranger's block is any of them.
     fn rate(&self) -> f64 {
-        let (bits, k) = (
-            f64::from(self.params.block()),
-            f64::from(self.params.hashes()),
-        );
-        let sum: f64 = self
-            .blocks()
-            .map(|block| libm::pow(f64::from(super::ones(block)) / bits, k))
-            .sum();
+        let (bits, k) = (f64::from(self.params.block()), f64::from(self.params.hashes()));
+        let sum: f64 =
+            self.blocks().map(|block| libm::pow(f64::from(super::ones(block)) / bits, k)).sum();
         sum / self.params.blocks() as f64
     }
 
     fn fill(&self) -> f64 {
-        let ones: u64 = self
-            .blocks()
-            .map(|block| u64::from(super::ones(block)))
-            .sum();
+        let ones: u64 = self.blocks().map(|block| u64::from(super::ones(block))).sum();
         ones as f64 / self.params.bits() as f64
     }
 
@@ -148,11 +132,7 @@ impl Stored for BlockedBloom {
     }
 
     fn new(params: BlockedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            params,
-            label: label.into(),
-            words: Words::zeroed(params.bits() / 64)?,
-        })
+        Ok(Self { params, label: label.into(), words: Words::zeroed(params.bits() / 64)? })
     }
 
     fn clear(&mut self) {
@@ -177,10 +157,6 @@ impl Stored for BlockedBloom {
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = frame.begin::<Self>()?;
         let words = frame.words(ARRAY, params.bits() / 64)?;
-        Ok(Self {
-            params,
-            label,
-            words,
-        })
+        Ok(Self { params, label, words })
     }
 }

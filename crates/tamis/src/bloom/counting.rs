@@ -49,20 +49,13 @@ impl CountingBloom {
     /// How many counters are at their largest value, where they stay.
     pub fn saturated(&self) -> u64 {
         let most = self.counters.max_value();
-        self.counters
-            .iter()
-            .filter(|&counter| counter == most)
-            .count() as u64
+        self.counters.iter().filter(|&counter| counter == most).count() as u64
     }
 
     /// Adds the keys of another filter, counts and all.
     pub fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
         Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check(
-            "counters",
-            &self.params.counters(),
-            &other.params.counters(),
-        )?;
+        Mismatch::check("counters", &self.params.counters(), &other.params.counters())?;
         Mismatch::check("hashes", &self.params.hashes(), &other.params.hashes())?;
         Mismatch::check("width", &self.params.width(), &other.params.width())?;
         let most = self.counters.max_value();
@@ -176,11 +169,7 @@ impl Remove for CountingBloom {
 
 impl Count for CountingBloom {
     fn count_digest(&self, digest: Digest) -> Option<u64> {
-        let least = self
-            .probes(digest)
-            .map(|at| self.counters.get(at))
-            .min()
-            .unwrap_or(0);
+        let least = self.probes(digest).map(|at| self.counters.get(at)).min().unwrap_or(0);
         (least < self.counters.max_value()).then_some(least)
     }
 }
@@ -195,11 +184,7 @@ impl Stored for CountingBloom {
 
     fn new(params: CountingParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
         let counters = Packed::zeroed(params.counters(), params.width())?;
-        Ok(Self {
-            params,
-            label: label.into(),
-            counters,
-        })
+        Ok(Self { params, label: label.into(), counters })
     }
 
     fn clear(&mut self) {
@@ -208,11 +193,7 @@ impl Stored for CountingBloom {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        if self.counters.tail_is_zero() {
-            Ok(())
-        } else {
-            Err(super::STRAY_BITS)
-        }
+        if self.counters.tail_is_zero() { Ok(()) } else { Err(super::STRAY_BITS) }
     }
 
     fn content_id(&self) -> ContentId {
@@ -230,10 +211,6 @@ impl Stored for CountingBloom {
         let words = frame.words(ARRAY, params.bits().div_ceil(64))?;
         let counters = Packed::from_words(words, params.counters(), params.width())
             .ok_or(super::STRAY_BITS)?;
-        Ok(Self {
-            params,
-            label,
-            counters,
-        })
+        Ok(Self { params, label, counters })
     }
 }

@@ -76,11 +76,7 @@ pub fn plan_counting(goal: &Goal) -> Result<CountingParams, PlanError> {
     let width = width.unwrap_or(CountingParams::DEFAULT_WIDTH.into());
     CountingParams::from_values(&[1, 1, width])?;
     let (counters, hashes) = plan_positions("counting", goal, width, counters, hashes)?;
-    Ok(CountingParams::from_values(&[
-        counters,
-        hashes.into(),
-        width,
-    ])?)
+    Ok(CountingParams::from_values(&[counters, hashes.into(), width])?)
 }
 
 /// How many positions of `width` bits and how many hash functions.
@@ -97,15 +93,9 @@ fn plan_positions(
         BloomParams::from_values(&[1, hashes])?;
     }
     let hashes = hashes.map(|hashes| hashes as u32);
-    let positions = positions.or(match goal.size {
-        Size::Rate(_) => None,
-        Size::BitsPerKey(bits) => Some((bits * keys as f64 / width as f64) as u64),
-        Size::Memory(bytes) => Some(bytes.saturating_mul(8) / width),
-    });
+    let positions = positions.or(goal.budget().map(|bits| bits / width));
     let Some(positions) = positions else {
-        let Size::Rate(asked) = goal.size else {
-            unreachable!("the other sizes give positions")
-        };
+        let Size::Rate(asked) = goal.size else { unreachable!("the other sizes give positions") };
         return fewest_positions(keys, asked, hashes).ok_or_else(|| PlanError::Unreachable {
             kind,
             asked,
@@ -118,12 +108,7 @@ fn plan_positions(
     match goal.size {
         Size::Rate(asked) if rate(positions, hashes, keys) > asked => {
             let nearest = rate(positions, hashes, keys);
-            Err(PlanError::Unreachable {
-                kind,
-                asked,
-                keys,
-                nearest,
-            })
+            Err(PlanError::Unreachable { kind, asked, keys, nearest })
         }
         _ => Ok((positions, hashes)),
     }
@@ -133,9 +118,7 @@ fn plan_positions(
 fn fewest_positions(keys: u64, asked: f64, hashes: Option<u32>) -> Option<(u64, u32)> {
     // The best k is log2(1/rate) in the limit; the integers around it are all that can win.
     let ideal = -libm::log2(asked);
-    let low = (libm::floor(ideal) as u32)
-        .saturating_sub(1)
-        .clamp(1, MAX_HASHES);
+    let low = (libm::floor(ideal) as u32).saturating_sub(1).clamp(1, MAX_HASHES);
     let high = (libm::ceil(ideal) as u32 + 1).clamp(1, MAX_HASHES);
     let candidates = hashes.map_or(low..=high, |hashes| hashes..=hashes);
     candidates
@@ -162,25 +145,13 @@ fn best_hashes(positions: u64, keys: u64) -> u32 {
 
 /// What a plain filter will do.
 pub fn predict_bloom(params: &BloomParams, keys: u64) -> Prediction {
-    predict_positions(
-        params.bits(),
-        params.hashes(),
-        params.bits(),
-        BloomParams::NAMES.len(),
-        keys,
-    )
+    predict_positions(params.bits(), params.hashes(), params.bits(), BloomParams::NAMES.len(), keys)
 }
 
 /// What a counting filter will do.
 pub fn predict_counting(params: &CountingParams, keys: u64) -> Prediction {
     let names = CountingParams::NAMES.len();
-    predict_positions(
-        params.counters(),
-        params.hashes(),
-        params.bits(),
-        names,
-        keys,
-    )
+    predict_positions(params.counters(), params.hashes(), params.bits(), names, keys)
 }
 
 fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) -> Prediction {
@@ -190,9 +161,7 @@ fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) 
     let all: f64 = (0..k).map(fresh).sum();
     // A stranger's position i is read when the i before it were in use.
     let throws = keys.saturating_mul(k.into());
-    let miss: f64 = (0..k)
-        .map(|i| expected_power(m, throws, i) * fresh(i))
-        .sum();
+    let miss: f64 = (0..k).map(|i| expected_power(m, throws, i) * fresh(i)).sum();
     Prediction {
         rate: rate(m, k, keys),
         rate_spread: power_spread(m, throws, k),
@@ -209,10 +178,7 @@ fn per_key(bits: u64, keys: u64) -> f64 {
 }
 
 fn wire_per_key(params: usize, array_bits: u64, keys: u64) -> f64 {
-    per_key(
-        wire::raw_len(params, &[array_bits.div_ceil(64) * 8]) * 8,
-        keys,
-    )
+    per_key(wire::raw_len(params, &[array_bits.div_ceil(64) * 8]) * 8, keys)
 }
 
 /// phi(j) and the second moment that its spread needs, for every load j at which a block is not yet hopeless.
@@ -224,9 +190,8 @@ struct BlockRates {
 impl BlockRates {
     fn new(block: u32, hashes: u32) -> Self {
         let full = f64::from(block);
-        let powers: Vec<f64> = (0..=block)
-            .map(|x| libm::pow(f64::from(x) / full, hashes.into()))
-            .collect();
+        let powers: Vec<f64> =
+            (0..=block).map(|x| libm::pow(f64::from(x) / full, hashes.into())).collect();
         let mut occupancy = Occupancy::new(block as usize);
         let mut moments = Vec::new();
         // At 6 throws a bit only 0.25% of the bits are free: beyond, a block passes everything.
@@ -250,11 +215,7 @@ impl BlockRates {
         let (mut first, mut second) = (0.0, 0.0);
         for load in low..=high {
             let chance = binomial_pmf(keys, share, load);
-            let (rate, square) = self
-                .moments
-                .get(load as usize)
-                .copied()
-                .unwrap_or((1.0, 1.0));
+            let (rate, square) = self.moments.get(load as usize).copied().unwrap_or((1.0, 1.0));
             first += chance * rate;
             second += chance * square;
         }
@@ -297,12 +258,7 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     BlockedParams::from_values(&[blocks.unwrap_or(1), block, hashes.unwrap_or(1)])?;
     let keys = goal.sized_keys();
     let most_blocks = MAX_POSITIONS / 512;
-    let blocks = blocks.or(match goal.size {
-        Size::Rate(_) => None,
-        Size::BitsPerKey(bits) => Some((bits * keys as f64) as u64 / block),
-        Size::Memory(bytes) => Some(bytes.saturating_mul(8) / block),
-    });
-    let blocks = blocks.map(|blocks| blocks.clamp(1, most_blocks));
+    let blocks = blocks.or(goal.budget().map(|bits| (bits / block).clamp(1, most_blocks)));
     let asked = match goal.size {
         Size::Rate(asked) => Some(asked),
         Size::BitsPerKey(_) | Size::Memory(_) => None,
@@ -333,12 +289,7 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     }
     let unreachable = |nearest| {
         let asked = asked.unwrap_or(0.0);
-        PlanError::Unreachable {
-            kind: KIND,
-            asked,
-            keys,
-            nearest,
-        }
+        PlanError::Unreachable { kind: KIND, asked, keys, nearest }
     };
     let (blocks, rate, hashes) = best.ok_or_else(|| unreachable(digest_floor(keys)))?;
     if asked.is_some_and(|asked| rate > asked) {

@@ -21,15 +21,7 @@ fn check(
     range: core::ops::RangeInclusive<u64>,
     expected: &'static str,
 ) -> Result<(), InvalidParam> {
-    if range.contains(&value) {
-        Ok(())
-    } else {
-        Err(InvalidParam {
-            name,
-            value,
-            expected,
-        })
-    }
+    if range.contains(&value) { Ok(()) } else { Err(InvalidParam { name, value, expected }) }
 }
 
 /// Layout of a [`Bloom`](super::Bloom) filter.
@@ -95,11 +87,7 @@ impl CountingParams {
                 expected: "1, 2, 4, 8 or 16 bits",
             });
         }
-        Ok(Self {
-            counters,
-            hashes,
-            width,
-        })
+        Ok(Self { counters, hashes, width })
     }
 
     /// Counters in the array, m.
@@ -157,17 +145,8 @@ impl BlockedParams {
                 expected: "256 or 512 bits",
             });
         }
-        check(
-            "hashes",
-            hashes.into(),
-            1..=MAX_BLOCK_PROBES.into(),
-            "1 to 32",
-        )?;
-        Ok(Self {
-            blocks,
-            block,
-            hashes,
-        })
+        check("hashes", hashes.into(), 1..=MAX_BLOCK_PROBES.into(), "1 to 32")?;
+        Ok(Self { blocks, block, hashes })
     }
 
     /// Blocks in the array.

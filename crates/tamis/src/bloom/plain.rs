@@ -32,11 +32,7 @@ pub struct Bloom {
 impl Bloom {
     /// A filter around a bit array that was made elsewhere in the house.
     pub(super) fn from_parts(params: BloomParams, label: Label, bits: BitVec) -> Self {
-        Self {
-            params,
-            label,
-            bits,
-        }
+        Self { params, label, bits }
     }
 
     /// The bit array.
@@ -139,11 +135,7 @@ impl Stored for Bloom {
     }
 
     fn new(params: BloomParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            params,
-            label: label.into(),
-            bits: BitVec::zeroed(params.bits())?,
-        })
+        Ok(Self { params, label: label.into(), bits: BitVec::zeroed(params.bits())? })
     }
 
     fn clear(&mut self) {
@@ -152,11 +144,7 @@ impl Stored for Bloom {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        if self.bits.tail_is_zero() {
-            Ok(())
-        } else {
-            Err(super::STRAY_BITS)
-        }
+        if self.bits.tail_is_zero() { Ok(()) } else { Err(super::STRAY_BITS) }
     }
 
     fn content_id(&self) -> ContentId {
@@ -173,10 +161,6 @@ impl Stored for Bloom {
         let (label, params) = frame.begin::<Self>()?;
         let words = frame.words(ARRAY, params.bits().div_ceil(64))?;
         let bits = BitVec::from_words(words, params.bits()).ok_or(super::STRAY_BITS)?;
-        Ok(Self {
-            params,
-            label,
-            bits,
-        })
+        Ok(Self { params, label, bits })
     }
 }

@@ -12,7 +12,7 @@ use super::saddle::{ln_binomial_term, ln_poisson_term, stirling_error};
 const LARGE: f64 = 300.0;
 /// The longest series that is still quicker than the integral.
 const LONG_SERIES: f64 = 150.0;
-/// Beyond this many standard deviations the continued fractions need at most some dozen terms.
+/// From this many standard deviations on the continued fractions are quicker than the integral.
 const FAR: f64 = 2.0;
 /// A bound on every loop, some ten times what the slowest argument in the domain needs.
 const MAX_TERMS: u32 = 2000;

@@ -1,6 +1,6 @@
 //! Confidence intervals for a measured rate, and the normal quantile.
 
-use super::gamma::ln_beta_lower;
+use super::gamma::{ln_beta_lower, ln_gamma_q};
 use super::solve::bisect;
 
 /// The Clopper-Pearson interval for the success probability after `successes` of `trials`: it
@@ -16,16 +16,8 @@ pub fn exact_interval(successes: u64, trials: u64, confidence: f64) -> (f64, f64
         return (0.0, 1.0);
     }
     let failures = trials - successes;
-    let low = if successes == 0 {
-        0.0
-    } else {
-        logistic(lower_logit(successes, failures, miss))
-    };
-    let high = if failures == 0 {
-        1.0
-    } else {
-        logistic(-lower_logit(failures, successes, miss))
-    };
+    let low = if successes == 0 { 0.0 } else { logistic(lower_logit(successes, failures, miss)) };
+    let high = if failures == 0 { 1.0 } else { logistic(-lower_logit(failures, successes, miss)) };
     (low, high)
 }
 
@@ -43,51 +35,43 @@ fn logistic(t: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-t))
 }
 
-/// The z with Pr[N(0, 1) <= z] = p, for p from 1e-300 to 1, relative error below 1e-12 up to where
-/// the rounding of p itself allows; infinite at 0 and 1, NaN outside [0, 1].
+/// The z with `Pr[N(0, 1) <= z]` = p, for every p in [0, 1] and infinite at its ends; NaN
+/// elsewhere. Relative error below 1e-12.
 pub fn normal_quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
     let tail = p.min(1.0 - p);
     if tail == 0.0 {
-        return if p == 0.0 {
-            f64::NEG_INFINITY
-        } else {
-            f64::INFINITY
-        };
+        return if p == 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
     }
-    let z = if tail > 0.25 {
-        central_quantile(0.5 - tail)
-    } else {
-        tail_quantile(tail)
-    };
+    let z = if tail > 0.25 { central_quantile(0.5 - tail) } else { tail_quantile(tail) };
     if p < 0.5 { -z } else { z }
 }
 
-/// sqrt(2 pi) exp(z^2 / 2): one over the normal density.
-fn reciprocal_density(z: f64) -> f64 {
-    2.5066282746310007 * libm::exp(0.5 * z * z)
-}
+const SQRT_2PI: f64 = 2.5066282746310007;
 
-/// The z >= 0 with Pr[0 < N <= z] = mass. The integral is concave in z, so Newton's steps from 0
+/// The z >= 0 with `Pr[0 < N <= z]` = mass. The integral is concave in z, so Newton's steps from 0
 /// climb to the root without passing it.
 fn central_quantile(mass: f64) -> f64 {
     let mut z = 0.0;
     for _ in 0..8 {
         let reached = 0.5 * libm::erf(z * core::f64::consts::FRAC_1_SQRT_2);
-        z += (mass - reached) * reciprocal_density(z);
+        z += (mass - reached) * SQRT_2PI * libm::exp(0.5 * z * z);
     }
     z
 }
 
-/// The z > 0 with Pr[N > z] = tail. The logarithm of the tail is concave in z, so Newton's steps
+/// The z > 0 with `Pr[N > z]` = tail. The logarithm of the tail is concave in z, so Newton's steps
 /// from the right descend to the root without passing it.
 fn tail_quantile(tail: f64) -> f64 {
-    let mut z = libm::sqrt(-2.0 * libm::log(tail));
+    let ln_tail = libm::log(tail);
+    let mut z = libm::sqrt(-2.0 * ln_tail);
     for _ in 0..8 {
-        let reached = 0.5 * libm::erfc(z * core::f64::consts::FRAC_1_SQRT_2);
-        z += libm::log(reached / tail) * reached * reciprocal_density(z);
+        let half_square = 0.5 * z * z;
+        let ln_reached = ln_gamma_q(0.5, half_square) - core::f64::consts::LN_2;
+        let mills = SQRT_2PI * libm::exp(ln_reached + half_square);
+        z += (ln_reached - ln_tail) * mills;
     }
     z
 }

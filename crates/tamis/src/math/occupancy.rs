@@ -7,15 +7,16 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// [`expected_power`] is exact up to this many bins, and up to this many probes.
-const EXACT_BINS: u64 = 1 << 20;
+/// [`expected_power`] is exact if either the bins or the balls are at most this many: beyond, the
+/// rounding of the exact way grows with the balls and the error of the expansion has died out.
+const EXACT_SIZE: u64 = 1 << 20;
 const EXACT_PROBES: u32 = 64;
 /// At this many balls a bin the chance that even one of 64 given bins is empty is below 2e-18.
 const FULL_LOAD: u64 = 45;
 /// Probabilities below this are dropped: denormals would slow the programme tenfold for nothing.
 const NEGLIGIBLE: f64 = 1e-300;
 
-/// E[X] = m (1 - (1 - 1/m)^t), for every m and t (0 without bins); relative error 1e-15.
+/// `E[X]` = m (1 - (1 - 1/m)^t), for every m and t (0 without bins); relative error 1e-15.
 pub fn mean_occupied(m: u64, t: u64) -> f64 {
     if m == 0 || t == 0 {
         return 0.0;
@@ -28,7 +29,7 @@ fn ln_empty(m: u64, t: u64) -> f64 {
     t as f64 * libm::log1p(-1.0 / m as f64)
 }
 
-/// Var[X] = m(m-1)(1-2/m)^t + m(1-1/m)^t - m^2 (1-1/m)^(2t), for every m and t; relative error
+/// `Var[X]` = m(m-1)(1-2/m)^t + m(1-1/m)^t - m^2 (1-1/m)^(2t), for every m and t; relative error
 /// below 1e-12, also where the three parts cancel to their last digits.
 pub fn variance_occupied(m: u64, t: u64) -> f64 {
     if m <= 1 || t <= 1 {
@@ -86,7 +87,7 @@ fn log_short_of_linear(x: f64) -> f64 {
 /// still possible, so at most m + 1; meant for m up to some thousands.
 #[derive(Debug, Clone)]
 pub struct Occupancy {
-    bins: usize,
+    bins: u64,
     probabilities: Vec<f64>,
     /// The counts in `low..=high` are those with a probability worth keeping.
     low: usize,
@@ -96,19 +97,14 @@ pub struct Occupancy {
 impl Occupancy {
     /// m empty bins, in 8 (m + 1) bytes.
     pub fn new(m: usize) -> Self {
-        Self::with_room(m, m)
+        Self::with_room(m as u64, m)
     }
 
     /// m empty bins of which no more than `most` will ever be occupied.
-    fn with_room(m: usize, most: usize) -> Self {
+    fn with_room(m: u64, most: usize) -> Self {
         let mut probabilities = vec![0.0; most.saturating_add(1)];
         probabilities[0] = 1.0;
-        Self {
-            bins: m,
-            probabilities,
-            low: 0,
-            high: 0,
-        }
+        Self { bins: m, probabilities, low: 0, high: 0 }
     }
 
     /// Throws t more balls. Ends early once every bin is occupied but for 1e-300.
@@ -121,14 +117,14 @@ impl Occupancy {
                 return;
             }
             if self.high < most {
-                let rise = self.probabilities[self.high] * (m - self.high) as f64 * share;
+                let rise = self.probabilities[self.high] * (m - self.high as u64) as f64 * share;
                 if rise > NEGLIGIBLE {
                     self.high += 1;
                 }
             }
             for x in (self.low + 1..=self.high).rev() {
                 let stay = self.probabilities[x] * x as f64;
-                let rise = self.probabilities[x - 1] * (m + 1 - x) as f64;
+                let rise = self.probabilities[x - 1] * (m - (x - 1) as u64) as f64;
                 self.probabilities[x] = (stay + rise) * share;
             }
             self.probabilities[self.low] *= self.low as f64 * share;
@@ -139,25 +135,24 @@ impl Occupancy {
         }
     }
 
-    /// E[f(X)].
+    /// `E[f(X)]`.
     pub fn expect(&self, f: impl Fn(usize) -> f64) -> f64 {
-        (self.low..=self.high)
-            .map(|x| self.probabilities[x] * f(x))
-            .sum()
+        (self.low..=self.high).map(|x| self.probabilities[x] * f(x)).sum()
     }
 
-    /// Pr[X = x] for x from 0 to m, each with a relative error of about t * 1e-16.
+    /// `Pr[X = x]` for x from 0 to m, each with a relative error of about t * 1e-16.
     pub fn probabilities(&self) -> &[f64] {
         &self.probabilities
     }
 }
 
-/// E[(X / m)^k], the chance that k more balls all fall into occupied bins; 1 for k = 0, NaN
+/// `E[(X / m)^k]`, the chance that k more balls all fall into occupied bins; 1 for k = 0, NaN
 /// without bins.
 ///
-/// Exact for m <= 2^20 and k <= 64, with a relative error below t * 1e-15, at a cost of about
-/// k^3 / 6 times log2(t) multiplications. Beyond, the second-order expansion about the mean, with
-/// a relative error below k^4 / m^2: at the switch less than 1e-6 for k = 64, 1e-8 for k = 20.
+/// Exact for k <= 64 where m or t is at most 2^20, with a relative error below t * 1e-15 for
+/// results above 1e-280, at a cost of about k^3 / 6 times log2(t) multiplications. Beyond, the
+/// second-order expansion about the mean, whose relative error is about k^4 / 32 m^2 + k^3 / 12 m t:
+/// where it takes over below 1e-6 for k = 64 and 1e-8 for k = 20.
 pub fn expected_power(m: u64, t: u64, k: u32) -> f64 {
     if k == 0 {
         return 1.0;
@@ -168,7 +163,7 @@ pub fn expected_power(m: u64, t: u64, k: u32) -> f64 {
     if t == 0 {
         return 0.0;
     }
-    if m > EXACT_BINS || k > EXACT_PROBES {
+    if m.min(t) > EXACT_SIZE || k > EXACT_PROBES {
         return expanded_power(m, t, k);
     }
     if t / m >= FULL_LOAD {
@@ -176,7 +171,7 @@ pub fn expected_power(m: u64, t: u64, k: u32) -> f64 {
     }
     // The k probes fall into `distinct` bins, no more than there are, and each must have been hit.
     let most = u64::from(k).min(m) as usize;
-    let mut distinct = Occupancy::with_room(m as usize, most);
+    let mut distinct = Occupancy::with_room(m, most);
     distinct.throw_balls(u64::from(k));
     let all_hit = chance_all_hit(m, t, most);
     distinct.expect(|x| all_hit[x])
@@ -226,7 +221,7 @@ fn chance_all_hit(m: u64, t: u64, most: usize) -> Vec<f64> {
     }
 }
 
-/// E[(X / m)^k] to the second order about the mean, for m, t, k >= 1.
+/// `E[(X / m)^k]` to the second order about the mean, for m, t, k >= 1.
 fn expanded_power(m: u64, t: u64, k: u32) -> f64 {
     let (mean, k) = (mean_occupied(m, t), f64::from(k));
     let pairs = 0.5 * k * (k - 1.0);
@@ -235,7 +230,8 @@ fn expanded_power(m: u64, t: u64, k: u32) -> f64 {
 }
 
 /// The relative standard deviation of (X / m)^k from one filter to the next, to first order:
-/// k sd(X) / E[X]. Good to a few per cent while it is below 0.1; 0 without balls or bins.
+/// k sd(X) / `E[X]`. Good to 2 per cent while it is below 0.1 and sd(X) above 1, to 15 per cent for
+/// a handful of balls in many bins; 0 without balls or bins.
 pub fn power_spread(m: u64, t: u64, k: u32) -> f64 {
     let mean = mean_occupied(m, t);
     if mean == 0.0 {

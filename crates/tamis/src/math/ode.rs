@@ -103,12 +103,7 @@ struct Stepper<F> {
 
 impl<F: FnMut(f64, &[f64], &mut [f64])> Stepper<F> {
     fn new(derivative: F, size: usize) -> Self {
-        Self {
-            derivative,
-            slope: vec![0.0; size],
-            probe: vec![0.0; size],
-            total: vec![0.0; size],
-        }
+        Self { derivative, slope: vec![0.0; size], probe: vec![0.0; size], total: vec![0.0; size] }
     }
 
     fn run(&mut self, state: &mut [f64], from: f64, to: f64, steps: usize) {

@@ -63,9 +63,5 @@ pub(super) fn ln_binomial_term(a: f64, b: f64, x: f64, y: f64) -> f64 {
 
 /// ln `share`, by way of the other share when that one is the smaller and so the exacter.
 fn ln_share(share: f64, other: f64) -> f64 {
-    if other < 0.5 {
-        libm::log1p(-other)
-    } else {
-        libm::log(share)
-    }
+    if other < 0.5 { libm::log1p(-other) } else { libm::log(share) }
 }

@@ -7,7 +7,7 @@
 use super::gamma::{ln_beta_lower, ln_gamma_p, ln_gamma_q};
 use super::saddle::{ln_binomial_term, ln_poisson_term};
 
-/// ln Pr[X = k] for X Poisson with this mean >= 0; NaN for a negative mean.
+/// ln `Pr[X = k]` for X Poisson with this mean >= 0; NaN for a negative mean.
 pub fn ln_poisson_pmf(k: u64, mean: f64) -> f64 {
     if mean > 0.0 && mean < f64::INFINITY {
         ln_poisson_term(k as f64, mean)
@@ -20,17 +20,17 @@ pub fn ln_poisson_pmf(k: u64, mean: f64) -> f64 {
     }
 }
 
-/// ln Pr[X > k] for X Poisson with this mean >= 0; NaN for a negative mean.
+/// ln `Pr[X > k]` for X Poisson with this mean >= 0; NaN for a negative mean.
 pub fn ln_poisson_above(k: u64, mean: f64) -> f64 {
     ln_gamma_p(k as f64 + 1.0, mean)
 }
 
-/// ln Pr[X <= k] for X Poisson with this mean >= 0; NaN for a negative mean.
+/// ln `Pr[X <= k]` for X Poisson with this mean >= 0; NaN for a negative mean.
 pub fn ln_poisson_at_most(k: u64, mean: f64) -> f64 {
     ln_gamma_q(k as f64 + 1.0, mean)
 }
 
-/// ln Pr[X = k] for X binomial with n trials of probability p; NaN for p outside [0, 1].
+/// ln `Pr[X = k]` for X binomial with n trials of probability p; NaN for p outside [0, 1].
 pub fn ln_binomial_pmf(n: u64, p: f64, k: u64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
@@ -48,7 +48,7 @@ pub fn ln_binomial_pmf(n: u64, p: f64, k: u64) -> f64 {
     ln_binomial_term(k as f64, (n - k) as f64, p, 1.0 - p)
 }
 
-/// ln Pr[X > k] for X binomial with n trials of probability p; NaN for p outside [0, 1].
+/// ln `Pr[X > k]` for X binomial with n trials of probability p; NaN for p outside [0, 1].
 pub fn ln_binomial_above(n: u64, p: f64, k: u64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         f64::NAN
@@ -59,7 +59,7 @@ pub fn ln_binomial_above(n: u64, p: f64, k: u64) -> f64 {
     }
 }
 
-/// ln Pr[X <= k] for X binomial with n trials of probability p; NaN for p outside [0, 1].
+/// ln `Pr[X <= k]` for X binomial with n trials of probability p; NaN for p outside [0, 1].
 pub fn ln_binomial_at_most(n: u64, p: f64, k: u64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         f64::NAN
@@ -70,32 +70,32 @@ pub fn ln_binomial_at_most(n: u64, p: f64, k: u64) -> f64 {
     }
 }
 
-/// Pr[X = k]; see [`ln_poisson_pmf`].
+/// `Pr[X = k]`; see [`ln_poisson_pmf`].
 pub fn poisson_pmf(k: u64, mean: f64) -> f64 {
     libm::exp(ln_poisson_pmf(k, mean))
 }
 
-/// Pr[X > k]; see [`ln_poisson_above`].
+/// `Pr[X > k]`; see [`ln_poisson_above`].
 pub fn poisson_above(k: u64, mean: f64) -> f64 {
     libm::exp(ln_poisson_above(k, mean))
 }
 
-/// Pr[X <= k]; see [`ln_poisson_at_most`].
+/// `Pr[X <= k]`; see [`ln_poisson_at_most`].
 pub fn poisson_at_most(k: u64, mean: f64) -> f64 {
     libm::exp(ln_poisson_at_most(k, mean))
 }
 
-/// Pr[X = k]; see [`ln_binomial_pmf`].
+/// `Pr[X = k]`; see [`ln_binomial_pmf`].
 pub fn binomial_pmf(n: u64, p: f64, k: u64) -> f64 {
     libm::exp(ln_binomial_pmf(n, p, k))
 }
 
-/// Pr[X > k]; see [`ln_binomial_above`].
+/// `Pr[X > k]`; see [`ln_binomial_above`].
 pub fn binomial_above(n: u64, p: f64, k: u64) -> f64 {
     libm::exp(ln_binomial_above(n, p, k))
 }
 
-/// Pr[X <= k]; see [`ln_binomial_at_most`].
+/// `Pr[X <= k]`; see [`ln_binomial_at_most`].
 pub fn binomial_at_most(n: u64, p: f64, k: u64) -> f64 {
     libm::exp(ln_binomial_at_most(n, p, k))
 }

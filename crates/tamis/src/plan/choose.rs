@@ -39,9 +39,7 @@ pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     plans.sort_by(|a, b| {
         let cost = |plan: &Plan| (plan.predicted.bits_per_key, plan.predicted.blocks_per_miss);
         let ((a_bits, a_blocks), (b_bits, b_blocks)) = (cost(a), cost(b));
-        a_bits
-            .total_cmp(&b_bits)
-            .then(a_blocks.total_cmp(&b_blocks))
+        a_bits.total_cmp(&b_bits).then(a_blocks.total_cmp(&b_blocks))
     });
     Ok(plans)
 }

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::bits::Line;
 use crate::filter::InvalidParam;
 
 /// How large the filter shall be: by what it promises, or by what it may take.
@@ -12,7 +13,7 @@ pub enum Size {
     Rate(f64),
     /// At most so many bits of array for each key, with the least rate.
     BitsPerKey(f64),
-    /// At most so many bytes of array in all, with the least rate.
+    /// At most so many bytes held in all, with the least rate; memory is held in lines of 64 bytes.
     Memory(u64),
 }
 
@@ -38,11 +39,7 @@ pub struct Goal {
 impl Goal {
     /// So many keys at this rate.
     pub fn rate(keys: u64, rate: f64) -> Self {
-        Self {
-            keys,
-            size: Size::Rate(rate),
-            fixed: Vec::new(),
-        }
+        Self { keys, size: Size::Rate(rate), fixed: Vec::new() }
     }
 
     /// The keys to size for: a filter for nothing is built like one for a single key.
@@ -58,14 +55,9 @@ impl Goal {
     ) -> Result<[Option<u64>; N], PlanError> {
         let mut values = [None; N];
         for (name, value) in &self.fixed {
-            let place = names
-                .iter()
-                .position(|known| known == name)
-                .ok_or_else(|| PlanError::UnknownParam {
-                    kind,
-                    name: name.clone(),
-                    known: names.join(", "),
-                })?;
+            let place = names.iter().position(|known| known == name).ok_or_else(|| {
+                PlanError::UnknownParam { kind, name: name.clone(), known: names.join(", ") }
+            })?;
             values[place] = Some(*value);
         }
         Ok(values)
@@ -78,8 +70,17 @@ impl Goal {
             Size::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => {
                 Err(PlanError::BitsPerKey { bits })
             }
-            Size::Memory(0) => Err(PlanError::Memory),
+            Size::Memory(bytes) if bytes < Line::BYTES as u64 => Err(PlanError::Memory { bytes }),
             _ => Ok(()),
+        }
+    }
+
+    /// The bits of array that the goal allows; `None` if it asks for a rate instead.
+    pub(crate) fn budget(&self) -> Option<u64> {
+        match self.size {
+            Size::Rate(_) => None,
+            Size::BitsPerKey(bits) => Some((bits * self.sized_keys() as f64) as u64),
+            Size::Memory(bytes) => Some((bytes / Line::BYTES as u64).saturating_mul(Line::BITS)),
         }
     }
 }
@@ -99,9 +100,12 @@ pub enum PlanError {
         /// The bits asked for.
         bits: f64,
     },
-    /// No memory at all was allowed.
-    #[error("memory must be at least one byte")]
-    Memory,
+    /// Less memory than any filter takes.
+    #[error("{bytes} bytes of memory are too few: a filter takes at least 64, one cache line")]
+    Memory {
+        /// The bytes asked for.
+        bytes: u64,
+    },
     /// Not even the largest filter of this kind reaches the rate.
     #[error(
         "{kind}: rate {asked:e} cannot be reached with {keys} keys; the nearest is {nearest:e}"

@@ -25,12 +25,7 @@ impl<'a> Payload<'a> {
     /// Words as they lie in memory.
     pub(crate) fn raw(role: u8, words: &'a Words) -> Self {
         let bytes = words.as_le_bytes();
-        Self {
-            role,
-            encoding: Encoding::Raw,
-            decoded: bytes.len() as u64,
-            bytes,
-        }
+        Self { role, encoding: Encoding::Raw, decoded: bytes.len() as u64, bytes }
     }
 }
 
@@ -70,11 +65,8 @@ pub(crate) fn encode<'a, F: Stored>(filter: &F, payloads: Vec<Payload<'a>>) -> E
     let mut checksums = Vec::with_capacity(payloads.len());
     let mut sections = Vec::with_capacity(payloads.len());
     for payload in &payloads {
-        let list: Vec<u8> = payload
-            .bytes
-            .chunks(CHUNK)
-            .flat_map(|chunk| xxh3_64(chunk).to_le_bytes())
-            .collect();
+        let list: Vec<u8> =
+            payload.bytes.chunks(CHUNK).flat_map(|chunk| xxh3_64(chunk).to_le_bytes()).collect();
         sections.push(Section {
             role: payload.role,
             encoding: payload.encoding,
@@ -85,21 +77,10 @@ pub(crate) fn encode<'a, F: Stored>(filter: &F, payloads: Vec<Payload<'a>>) -> E
         });
         checksums.push(list);
     }
-    let Label {
-        hasher,
-        keys,
-        capacity,
-    } = filter.label();
+    let Label { hasher, keys, capacity } = filter.label();
     let params = filter.params().values();
-    let mut header = Header {
-        object: Object::Filter,
-        kind: F::KIND,
-        hasher,
-        keys,
-        capacity,
-        params,
-        sections,
-    };
+    let mut header =
+        Header { object: Object::Filter, kind: F::KIND, hasher, keys, capacity, params, sections };
     header.lay_out();
     let mut end = header.encoded_len();
     let mut pieces = vec![Cow::Owned(header.encode())];

@@ -15,10 +15,7 @@ pub struct ReadSource<R> {
 impl<R: Read> ReadSource<R> {
     /// `reader` will give `len` bytes; a length that is too great ends in an error, not in a wait.
     pub fn new(reader: R, len: u64) -> Self {
-        Self {
-            reader,
-            remaining: len,
-        }
+        Self { reader, remaining: len }
     }
 }
 
@@ -28,9 +25,7 @@ impl<R: Read> Source for ReadSource<R> {
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> Result<(), String> {
-        self.reader
-            .read_exact(buffer)
-            .map_err(|error| error.to_string())?;
+        self.reader.read_exact(buffer).map_err(|error| error.to_string())?;
         self.remaining -= buffer.len() as u64;
         Ok(())
     }

@@ -121,12 +121,7 @@ impl Header {
         }
         for section in &self.sections {
             out.extend([section.role, section.encoding as u8, 0, 0, 0, 0, 0, 0]);
-            for field in [
-                section.offset,
-                section.stored,
-                section.decoded,
-                section.checksum,
-            ] {
+            for field in [section.offset, section.stored, section.decoded, section.checksum] {
                 out.extend(field.to_le_bytes());
             }
         }
@@ -146,10 +141,7 @@ impl Header {
         }
         let version = u16_at(fixed, 8);
         if version != VERSION {
-            return Err(WireError::Unknown {
-                field: "version",
-                value: version.to_string(),
-            });
+            return Err(WireError::Unknown { field: "version", value: version.to_string() });
         }
         Ok(header_len(fixed[14].into(), fixed[15].into()))
     }
@@ -162,15 +154,10 @@ impl Header {
             return Err(WireError::Checksum { field: "header" });
         }
         if body[10] != Object::Filter as u8 {
-            return Err(WireError::Unknown {
-                field: "object",
-                value: body[10].to_string(),
-            });
+            return Err(WireError::Unknown { field: "object", value: body[10].to_string() });
         }
-        let hash = HashId::from_id(body[11]).ok_or_else(|| WireError::Unknown {
-            field: "hash",
-            value: body[11].to_string(),
-        })?;
+        let hash = HashId::from_id(body[11])
+            .ok_or_else(|| WireError::Unknown { field: "hash", value: body[11].to_string() })?;
         let seed = u128::from(u64_at(body, 16)) | u128::from(u64_at(body, 24)) << 64;
         let hasher = Hasher::from_parts(hash, seed).ok_or(WireError::Value {
             field: "seed",
@@ -178,16 +165,11 @@ impl Header {
             expected: "the upper half is zero for xxh3",
         })?;
         let kind = u16_at(body, 12);
-        let kind = Kind::from_id(kind).ok_or_else(|| WireError::Unknown {
-            field: "kind",
-            value: kind.to_string(),
-        })?;
+        let kind = Kind::from_id(kind)
+            .ok_or_else(|| WireError::Unknown { field: "kind", value: kind.to_string() })?;
         if !kind.is_supported() {
             let value = format!("{} ({})", kind.id(), kind.name());
-            return Err(WireError::Unknown {
-                field: "kind",
-                value,
-            });
+            return Err(WireError::Unknown { field: "kind", value });
         }
         let (params, table) = body[FIXED..].split_at(usize::from(body[14]) * 8);
         let mut header = Self {
@@ -196,10 +178,7 @@ impl Header {
             hasher,
             keys: u64_at(body, 32),
             capacity: u64_at(body, 40),
-            params: params
-                .chunks_exact(8)
-                .map(|bytes| u64_at(bytes, 0))
-                .collect(),
+            params: params.chunks_exact(8).map(|bytes| u64_at(bytes, 0)).collect(),
             sections: Vec::with_capacity(body[15].into()),
         };
         let mut end = bytes.len() as u64;
@@ -220,11 +199,7 @@ impl Header {
         if end > total {
             let have = total - (bytes.len() as u64).min(total);
             let need = end - bytes.len() as u64;
-            return Err(WireError::Truncated {
-                field: "sections",
-                need,
-                have,
-            });
+            return Err(WireError::Truncated { field: "sections", need, have });
         }
         if end < total {
             return Err(WireError::Value {
@@ -234,11 +209,7 @@ impl Header {
             });
         }
         if memory > limits.memory {
-            return Err(WireError::Limit {
-                field: "sections",
-                need: memory,
-                limit: limits.memory,
-            });
+            return Err(WireError::Limit { field: "sections", need: memory, limit: limits.memory });
         }
         Ok(header)
     }
@@ -252,10 +223,7 @@ fn parse_entry(entry: &[u8]) -> Result<Section, WireError> {
     let encoding = match entry[1] {
         0 => Encoding::Raw,
         other => {
-            return Err(WireError::Unknown {
-                field: "section encoding",
-                value: other.to_string(),
-            });
+            return Err(WireError::Unknown { field: "section encoding", value: other.to_string() });
         }
     };
     let reserved = u64_at(entry, 0) >> 16;

@@ -41,10 +41,7 @@ pub struct Frame<'a> {
 
 enum Body<'a> {
     /// Sections are copied into memory of their own, every checksum checked. `position` is that of the source.
-    Streamed {
-        source: &'a mut dyn Source,
-        position: u64,
-    },
+    Streamed { source: &'a mut dyn Source, position: u64 },
     /// Sections are used where they lie, unchecked.
     Shared(&'a SharedBytes),
 }
@@ -56,29 +53,21 @@ impl<'a> Frame<'a> {
         let mut fixed = [0; FIXED];
         fetch(source, &mut fixed, "header")?;
         let len = Header::len_from_fixed(&fixed)?;
+        if (len as u64) > total {
+            return Err(WireError::Truncated { field: "header", need: len as u64, have: total });
+        }
         let mut bytes = fixed.to_vec();
         bytes.resize(len, 0);
         fetch(source, &mut bytes[FIXED..], "header")?;
         let header = Header::parse(&bytes, total, limits)?;
-        Ok(Self {
-            header,
-            body: Body::Streamed {
-                source,
-                position: len as u64,
-            },
-            next: 0,
-        })
+        Ok(Self { header, body: Body::Streamed { source, position: len as u64 }, next: 0 })
     }
 
     /// Checks the header of bytes whose sections will be used where they lie.
     pub fn share(bytes: &'a SharedBytes) -> Result<Self, WireError> {
         let mut source = (**bytes).as_ref();
         let header = Frame::read(&mut source, Limits::NONE)?.header;
-        Ok(Self {
-            header,
-            body: Body::Shared(bytes),
-            next: 0,
-        })
+        Ok(Self { header, body: Body::Shared(bytes), next: 0 })
     }
 
     /// The header.
@@ -102,19 +91,9 @@ impl<'a> Frame<'a> {
 
     /// Label and params of the filter, which must be of this kind.
     pub(crate) fn begin<F: Stored>(&self) -> Result<(Label, F::Params), WireError> {
-        let Header {
-            kind,
-            hasher,
-            keys,
-            capacity,
-            ref params,
-            ..
-        } = self.header;
+        let Header { kind, hasher, keys, capacity, ref params, .. } = self.header;
         if kind != F::KIND {
-            return Err(WireError::Kind {
-                found: kind.name(),
-                wanted: F::KIND.name(),
-            });
+            return Err(WireError::Kind { found: kind.name(), wanted: F::KIND.name() });
         }
         if params.len() != F::Params::NAMES.len() {
             return Err(WireError::Value {
@@ -123,14 +102,7 @@ impl<'a> Frame<'a> {
                 expected: "as many as this kind has",
             });
         }
-        Ok((
-            Label {
-                hasher,
-                keys,
-                capacity,
-            },
-            F::Params::from_values(params)?,
-        ))
+        Ok((Label { hasher, keys, capacity }, F::Params::from_values(params)?))
     }
 
     /// The next section, which must have this role and hold `len` words.
@@ -172,16 +144,11 @@ impl<'a> Frame<'a> {
     }
 
     fn next_section(&mut self, role: u8) -> Result<Section, WireError> {
-        let section = self
-            .header
-            .sections
-            .get(self.next)
-            .copied()
-            .ok_or(WireError::Value {
-                field: "section table",
-                value: self.next as u64,
-                expected: "a section for every part of the filter",
-            })?;
+        let section = self.header.sections.get(self.next).copied().ok_or(WireError::Value {
+            field: "section table",
+            value: self.next as u64,
+            expected: "a section for every part of the filter",
+        })?;
         self.next += 1;
         if section.role == role {
             return Ok(section);
@@ -215,9 +182,7 @@ fn fetch(
     if have < need {
         return Err(WireError::Truncated { field, need, have });
     }
-    source
-        .read(buffer)
-        .map_err(|reason| WireError::Read { field, reason })
+    source.read(buffer).map_err(|reason| WireError::Read { field, reason })
 }
 
 /// Reads the padding and the chunk checksums in front of a section's data, and checks both.
@@ -239,9 +204,7 @@ fn read_checksums(
         });
     }
     if xxh3_64(&list) != section.checksum {
-        return Err(WireError::Checksum {
-            field: "section checksums",
-        });
+        return Err(WireError::Checksum { field: "section checksums" });
     }
     Ok(list)
 }
@@ -251,15 +214,10 @@ fn read_chunks(
     checksums: &[u8],
     bytes: &mut [u8],
 ) -> Result<(), WireError> {
-    for (chunk, checksum) in bytes
-        .chunks_mut(CHUNK)
-        .zip(checksums.chunks_exact(CHECKSUM))
-    {
+    for (chunk, checksum) in bytes.chunks_mut(CHUNK).zip(checksums.chunks_exact(CHECKSUM)) {
         fetch(source, chunk, "section data")?;
         if xxh3_64(chunk) != u64_at(checksum, 0) {
-            return Err(WireError::Checksum {
-                field: "section data",
-            });
+            return Err(WireError::Checksum { field: "section data" });
         }
     }
     Ok(())

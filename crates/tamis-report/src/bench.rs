@@ -1,0 +1,329 @@
+//! One filter, built, checked and measured: promise and truth side by side.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tamis::math::interval::exact_interval;
+use tamis::{AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, PlanError, Size};
+
+use crate::keys::KeyStream;
+use crate::memory;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The kind of filter.
+    pub kind: Kind,
+    /// Keys and size.
+    pub goal: Goal,
+    /// Hash function and seed of the filter.
+    pub hasher: Hasher,
+    /// Which keys.
+    pub key_seed: u64,
+    /// How many strangers to ask for; by default as many as make 4,000 false positives expected, at
+    /// most 10^9.
+    pub queries: Option<u64>,
+}
+
+/// What was measured, field by field as the command line prints it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Name of the kind.
+    pub kind: &'static str,
+    /// Keys inserted.
+    pub keys: u64,
+    /// The layout.
+    pub params: Map<String, Value>,
+    /// The rate asked for, if one was.
+    pub target_rate: Option<f64>,
+    /// The model's rate.
+    pub predicted_rate: f64,
+    /// False positives over queries.
+    pub measured_rate: f64,
+    /// Lower end of the 99.9% interval for the expected rate.
+    pub rate_low: f64,
+    /// Upper end.
+    pub rate_high: f64,
+    /// Strangers asked for.
+    pub queries: u64,
+    /// Members that were not found, or could not be removed: 0, or there is a fault.
+    pub false_negatives: u64,
+    /// Heap memory held by the filter, by a counting allocator.
+    pub bits_per_key: f64,
+    /// Bits of the encoded filter, over keys.
+    pub wire_bits_per_key: f64,
+    /// Nanoseconds for one insertion, hashing excluded, as are all times here.
+    pub insert_ns: f64,
+    /// For a member.
+    pub hit_ns: f64,
+    /// For a stranger.
+    pub miss_ns: f64,
+    /// For a removal, where the kind can.
+    pub remove_ns: Option<f64>,
+    /// For a stranger in a batch.
+    pub batch_miss_ns: f64,
+    /// Distinct blocks touched by an insertion.
+    pub blocks_per_insert: f64,
+    /// Distinct blocks read for a member.
+    pub blocks_per_hit: f64,
+    /// Distinct blocks read for a stranger.
+    pub blocks_per_miss: f64,
+    /// Share of the keys in the overflow, where the kind has one.
+    pub overflow_share: Option<f64>,
+}
+
+/// Why there is nothing to report.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// There is no filter for the goal.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The kind is built once from all its keys, and this experiment inserts one by one.
+    #[error("{0} filters cannot be filled key by key")]
+    CannotInsert(&'static str),
+    /// The filter took no more keys.
+    #[error(transparent)]
+    Full(#[from] tamis::Full),
+    /// Memory cannot be measured.
+    #[error("the counting allocator is not installed in this program")]
+    NotCounting,
+}
+
+/// Digests are made, untimed, in batches of this size: they stay in the first-level cache.
+const BATCH: u64 = 1024;
+/// Strangers that are asked for one by one before batches take over.
+const SINGLE_MISSES: u64 = 4_000_000;
+/// Keys whose blocks are counted.
+const COUNTED_KEYS: u64 = 1_000_000;
+/// Standard normal quantile of a two-sided 99.9%.
+const Z: f64 = 3.290_526_731_491_926;
+
+/// Builds a filter, checks that every key is found, measures. `progress` is told the share that is done.
+pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Failure> {
+    let Setup { kind, goal, hasher, key_seed, queries } = setup;
+    let keys = goal.keys;
+    let stream = KeyStream::new(*key_seed);
+    let params = AnyParams::plan(*kind, goal)?;
+    let predicted = params.predict(keys);
+    let queries = queries.unwrap_or_else(|| expected_four_thousand(predicted.rate));
+
+    let before = memory::held();
+    let mut filter = build(params, *hasher, keys)?;
+    let insert_ns = insert(&mut filter, stream, keys, &mut |share| {
+        progress(0.2 * share);
+    })?;
+    let held = memory::held() - before;
+    if held <= 0 {
+        return Err(Failure::NotCounting);
+    }
+    let (false_negatives, hit_ns) = hits(&filter, stream, keys);
+    progress(0.3);
+    let misses = misses(&filter, stream, queries, &mut |share| {
+        progress(0.3 + 0.5 * share);
+    });
+    let blocks = count_blocks(params, &filter, stream)?;
+    progress(0.9);
+    let wire = filter.encode().len();
+    let removal = remove(&mut filter, stream, keys);
+    progress(1.0);
+
+    let (low, high) = exact_interval(misses.false_positives, queries, 0.999);
+    let widening = (Z * predicted.rate_spread).exp();
+    let per_key = |bits: f64| bits / keys.max(1) as f64;
+    Ok(Outcome {
+        kind: kind.name(),
+        keys,
+        params: params
+            .named()
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        target_rate: match goal.size {
+            Size::Rate(rate) => Some(rate),
+            Size::BitsPerKey(_) | Size::Memory(_) => None,
+        },
+        predicted_rate: predicted.rate,
+        measured_rate: misses.false_positives as f64 / queries.max(1) as f64,
+        rate_low: low / widening,
+        rate_high: (high * widening).min(1.0),
+        queries,
+        false_negatives: false_negatives + removal.as_ref().map_or(0, |removal| removal.refused),
+        bits_per_key: per_key(held as f64 * 8.0),
+        wire_bits_per_key: per_key(wire as f64 * 8.0),
+        insert_ns,
+        hit_ns,
+        miss_ns: misses.single_ns,
+        remove_ns: removal.map(|removal| removal.ns),
+        batch_miss_ns: misses.batch_ns,
+        blocks_per_insert: blocks.insert,
+        blocks_per_hit: blocks.hit,
+        blocks_per_miss: blocks.miss,
+        overflow_share: None,
+    })
+}
+
+fn expected_four_thousand(rate: f64) -> u64 {
+    (4000.0 / rate).ceil().clamp(1e6, 1e9) as u64
+}
+
+fn build(params: AnyParams, hasher: Hasher, keys: u64) -> Result<AnyFilter, Failure> {
+    Ok(params.build(Label::planned(hasher, keys)).map_err(PlanError::from)?)
+}
+
+/// Time on the clock over a number of operations.
+#[derive(Default)]
+struct Stopwatch {
+    spent: Duration,
+    operations: u64,
+}
+
+impl Stopwatch {
+    fn time<R>(&mut self, operations: usize, work: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = work();
+        self.spent += start.elapsed();
+        self.operations += operations as u64;
+        result
+    }
+
+    fn ns(&self) -> f64 {
+        self.spent.as_nanos() as f64 / self.operations.max(1) as f64
+    }
+}
+
+/// The numbers 0..total, cut into ranges of a batch each.
+fn batches(total: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
+    (0..total.div_ceil(BATCH)).map(move |batch| batch * BATCH..((batch + 1) * BATCH).min(total))
+}
+
+fn insert(
+    filter: &mut AnyFilter,
+    stream: KeyStream,
+    keys: u64,
+    progress: &mut dyn FnMut(f64),
+) -> Result<f64, Failure> {
+    let (kind, hasher) = (filter.kind().name(), filter.hasher());
+    let filter = filter.as_insert().ok_or(Failure::CannotInsert(kind))?;
+    let mut watch = Stopwatch::default();
+    let mut digests = Vec::with_capacity(BATCH as usize);
+    for range in batches(keys) {
+        progress(range.start as f64 / keys as f64);
+        digests.clear();
+        digests.extend(stream.members(hasher, range));
+        watch.time(digests.len(), || {
+            digests.iter().try_for_each(|&digest| filter.insert_digest(digest).map(|_| ()))
+        })?;
+    }
+    Ok(watch.ns())
+}
+
+/// Looks for every key, in an order other than that of insertion; the number not found, and the time for one.
+fn hits(filter: &AnyFilter, stream: KeyStream, keys: u64) -> (u64, f64) {
+    let mut watch = Stopwatch::default();
+    let mut missing = 0;
+    let mut digests: Vec<Digest> = Vec::with_capacity(BATCH as usize);
+    for range in batches(keys) {
+        // From the last inserted to the first.
+        let range = keys - range.end..keys - range.start;
+        digests.clear();
+        digests.extend(stream.members(filter.hasher(), range));
+        let found = watch.time(digests.len(), || count_found(filter, &digests));
+        missing += digests.len() as u64 - found;
+    }
+    (missing, watch.ns())
+}
+
+fn count_found(filter: &AnyFilter, digests: &[Digest]) -> u64 {
+    digests.iter().map(|&digest| u64::from(filter.contains_digest(digest))).sum()
+}
+
+struct Misses {
+    false_positives: u64,
+    single_ns: f64,
+    batch_ns: f64,
+}
+
+/// Asks for strangers: one by one first, then in batches.
+fn misses(
+    filter: &AnyFilter,
+    stream: KeyStream,
+    queries: u64,
+    progress: &mut dyn FnMut(f64),
+) -> Misses {
+    let singles = (queries / 2).min(SINGLE_MISSES);
+    let (mut single, mut batch) = (Stopwatch::default(), Stopwatch::default());
+    let mut false_positives = 0;
+    let mut digests: Vec<Digest> = Vec::with_capacity(BATCH as usize);
+    let mut answers = [false; BATCH as usize];
+    for range in batches(queries) {
+        progress(range.start as f64 / queries as f64);
+        let one_by_one = range.end <= singles;
+        digests.clear();
+        digests.extend(stream.strangers(filter.hasher(), range));
+        false_positives += if one_by_one {
+            single.time(digests.len(), || count_found(filter, &digests))
+        } else {
+            let answers = &mut answers[..digests.len()];
+            batch.time(digests.len(), || filter.contains_many(&digests, answers));
+            answers.iter().map(|&answer| u64::from(answer)).sum()
+        };
+    }
+    Misses { false_positives, single_ns: single.ns(), batch_ns: batch.ns() }
+}
+
+struct Blocks {
+    insert: f64,
+    hit: f64,
+    miss: f64,
+}
+
+/// Counts blocks: insertions while a second filter fills, questions on the finished one.
+fn count_blocks(
+    params: AnyParams,
+    filled: &AnyFilter,
+    stream: KeyStream,
+) -> Result<Blocks, Failure> {
+    let (hasher, keys) = (filled.hasher(), filled.keys());
+    let step = keys.div_ceil(COUNTED_KEYS).max(1);
+    let mut fresh = build(params, hasher, keys)?;
+    let kind = fresh.kind().name();
+    let fresh = fresh.as_insert().ok_or(Failure::CannotInsert(kind))?;
+    let mut touched = 0;
+    for (index, digest) in stream.members(hasher, 0..keys).enumerate() {
+        if (index as u64).is_multiple_of(step) {
+            touched += u64::from(fresh.blocks_to_insert(digest));
+        }
+        fresh.insert_digest(digest)?;
+    }
+    let counted = keys.div_ceil(step);
+    let mean = |sum: u64, over: u64| sum as f64 / over.max(1) as f64;
+    let read = |digest: Digest| u64::from(filled.blocks_to_contain(digest));
+    Ok(Blocks {
+        insert: mean(touched, counted),
+        hit: mean(stream.members(hasher, 0..counted).map(read).sum(), counted),
+        miss: mean(stream.strangers(hasher, 0..COUNTED_KEYS).map(read).sum(), COUNTED_KEYS),
+    })
+}
+
+struct Removal {
+    refused: u64,
+    ns: f64,
+}
+
+/// Removes up to a million keys, where the kind can.
+fn remove(filter: &mut AnyFilter, stream: KeyStream, keys: u64) -> Option<Removal> {
+    let hasher = filter.hasher();
+    let filter = filter.as_remove()?;
+    let mut watch = Stopwatch::default();
+    let mut refused = 0;
+    let mut digests: Vec<Digest> = Vec::with_capacity(BATCH as usize);
+    for range in batches(keys.min(1_000_000)) {
+        digests.clear();
+        digests.extend(stream.members(hasher, range));
+        refused += watch.time(digests.len(), || {
+            digests.iter().filter(|&&digest| filter.remove_digest(digest).is_err()).count() as u64
+        });
+    }
+    Some(Removal { refused, ns: watch.ns() })
+}

@@ -1,0 +1,78 @@
+//! A global allocator that knows how much each thread holds: "memory held" is measured, not declared.
+#![allow(unsafe_code)] // A global allocator is an unsafe trait; each block says why it is sound.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, with a tally for each thread. Install it in a binary:
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOCATOR: tamis_report::memory::CountingAllocator = tamis_report::memory::CountingAllocator;
+/// let before = tamis_report::memory::held();
+/// let vec: Vec<u64> = Vec::with_capacity(100);
+/// assert_eq!(tamis_report::memory::held() - before, 800);
+/// # drop(vec);
+/// ```
+#[derive(Debug)]
+pub struct CountingAllocator;
+
+/// Bytes allocated less bytes freed, and the largest single request.
+#[derive(Clone, Copy)]
+struct Tally {
+    held: i64,
+    largest: usize,
+}
+
+thread_local! {
+    // Constant and without a destructor, so that reaching it never allocates.
+    static TALLY: Cell<Tally> = const { Cell::new(Tally { held: 0, largest: 0 }) };
+}
+
+/// Bytes that this thread has allocated and not freed. (Memory freed by another thread still counts here.)
+pub fn held() -> i64 {
+    TALLY.get().held
+}
+
+/// The largest single request of this thread since the last [`forget_largest`].
+pub fn largest() -> usize {
+    TALLY.get().largest
+}
+
+/// Starts [`largest`] anew.
+pub fn forget_largest() {
+    TALLY.set(Tally { largest: 0, ..TALLY.get() });
+}
+
+fn note(change: i64, request: usize) {
+    let Tally { held, largest } = TALLY.get();
+    TALLY.set(Tally { held: held + change, largest: largest.max(request) });
+}
+
+// SAFETY: every call goes to the system's allocator with the caller's own arguments; the tally beside it
+// touches no allocated memory.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as i64, layout.size());
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as i64, layout.size());
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        note(-(layout.size() as i64), 0);
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        note(new_size as i64 - layout.size() as i64, new_size);
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}

@@ -1,0 +1,166 @@
+//! Digests and addresses are frozen: these values must never change.
+
+use std::hash::{DefaultHasher, Hasher as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tamis::address::{block_probes, identity, probes, reduce};
+use tamis::{Digest, HashId, Hasher, Key};
+
+/// The buffer of the XXH3 specification's sanity checks.
+fn sanity_buffer(len: usize) -> Vec<u8> {
+    let mut generator = 2_654_435_761_u64;
+    (0..len)
+        .map(|_| {
+            let byte = (generator >> 56) as u8;
+            generator = generator.wrapping_mul(11_400_714_785_074_694_797);
+            byte
+        })
+        .collect()
+}
+
+/// Length, seed and `XXH3_64bits_withSeed`, as the reference implementation has them.
+const XXH3: [(usize, u64, u64); 22] = [
+    (0, 0x0, 0x2d06800538d394c2),
+    (1, 0x0, 0xc44bdff4074eecdb),
+    (6, 0x0, 0x27b56a84cd2d7325),
+    (12, 0x0, 0xa713daf0dfbb77e7),
+    (24, 0x0, 0xa3fe70bf9d3510eb),
+    (48, 0x0, 0x397da259ecba1f11),
+    (80, 0x0, 0xbcdefbbb2c47c90a),
+    (195, 0x0, 0xcd94217ee362ec3a),
+    (403, 0x0, 0xcdeb804d65c6dea4),
+    (512, 0x0, 0x617e49599013cb6b),
+    (2048, 0x0, 0xdd59e2c3a5f038e0),
+    (0, 0x9e3779b185ebca8d, 0xa8a6b918b2f0364a),
+    (1, 0x9e3779b185ebca8d, 0x032be332dd766ef8),
+    (6, 0x9e3779b185ebca8d, 0x84589c116ab59ab9),
+    (12, 0x9e3779b185ebca8d, 0xe7303e1b2336de0e),
+    (24, 0x9e3779b185ebca8d, 0x850e80fc35bdd690),
+    (48, 0x9e3779b185ebca8d, 0xadc2cbaa44acc616),
+    (80, 0x9e3779b185ebca8d, 0xc6dd0cb699532e73),
+    (195, 0x9e3779b185ebca8d, 0xba68003d370cb3d9),
+    (403, 0x9e3779b185ebca8d, 0x6259f6ecfd6443fd),
+    (512, 0x9e3779b185ebca8d, 0x3ce457de14c27708),
+    (2048, 0x9e3779b185ebca8d, 0x66f81670669ababc),
+];
+
+#[test]
+fn xxh3_is_the_specifications() {
+    for (len, seed, expected) in XXH3 {
+        assert_eq!(
+            Hasher::xxh3(seed).digest_bytes(&sanity_buffer(len)).0,
+            expected,
+            "{len} {seed}"
+        );
+    }
+}
+
+/// SipHash-1-3 of the bytes 0, 1, 2, ... under the key 0, 1, ..., 15.
+const SIP13: [(u8, u64); 6] = [
+    (0, 0xabac0158050fc4dc),
+    (1, 0xc9f49bf37d57ca93),
+    (7, 0xd3927d989bb11140),
+    (8, 0x369095118d299a8e),
+    (15, 0xd320d86d2a519956),
+    (63, 0x9d199062b7bbb3a8),
+];
+
+#[test]
+fn sip13_is_the_references() {
+    let key = u128::from_le_bytes(std::array::from_fn(|i| i as u8));
+    for (len, expected) in SIP13 {
+        let bytes: Vec<u8> = (0..len).collect();
+        assert_eq!(Hasher::sip13(key).digest_bytes(&bytes).0, expected, "{len}");
+    }
+    // The standard library's default hasher is SipHash-1-3 under the key 0, written independently.
+    for len in 0..100 {
+        let bytes = sanity_buffer(len);
+        let mut reference = DefaultHasher::new();
+        reference.write(&bytes);
+        assert_eq!(Hasher::sip13(0).digest_bytes(&bytes).0, reference.finish());
+    }
+}
+
+#[test]
+fn hashers_from_stored_parts() {
+    assert_eq!(Hasher::from_parts(HashId::Xxh3, 7), Some(Hasher::xxh3(7)));
+    assert_eq!(Hasher::from_parts(HashId::Xxh3, 1 << 64), None);
+    assert_eq!(Hasher::from_parts(HashId::Sip13, 1 << 64), Some(Hasher::sip13(1 << 64)));
+    for id in [HashId::Xxh3, HashId::Sip13] {
+        assert_eq!(HashId::from_id(id as u8), Some(id));
+    }
+    assert_eq!(HashId::from_id(0), None);
+}
+
+fn bytes_of<K: Key>(key: K) -> Vec<u8> {
+    key.with_bytes(<[u8]>::to_vec)
+}
+
+#[test]
+fn keys_spell_themselves() {
+    assert_eq!(bytes_of("aé"), "aé".as_bytes());
+    assert_eq!(bytes_of(String::from("x")), b"x");
+    assert_eq!(bytes_of([1_u8, 2]), [1, 2]);
+    assert_eq!(bytes_of(vec![3_u8]), [3]);
+    assert_eq!(bytes_of(&[9_u8][..]), [9]);
+    assert_eq!(bytes_of(std::borrow::Cow::Borrowed("c")), b"c");
+    assert_eq!(bytes_of(0x0102_u16), [2, 1]);
+    assert_eq!(bytes_of(-2_i32), [0xfe, 0xff, 0xff, 0xff]);
+    assert_eq!(bytes_of(1_u128).len(), 16);
+    let four = Ipv4Addr::new(192, 0, 2, 1);
+    assert_eq!(bytes_of(four), [192, 0, 2, 1]);
+    assert_eq!(bytes_of(IpAddr::V4(four)), bytes_of(four));
+    assert_eq!(bytes_of(Ipv6Addr::LOCALHOST)[15], 1);
+    assert_eq!(bytes_of(IpAddr::V6(Ipv6Addr::LOCALHOST)), bytes_of(Ipv6Addr::LOCALHOST));
+}
+
+#[test]
+fn addresses_are_frozen() {
+    // Computed apart from this library, in integers of unlimited size.
+    let digest = Digest(0x0123_4567_89ab_cdef);
+    assert_eq!(reduce(u64::MAX, 10), 9);
+    assert_eq!(reduce(0, 10), 0);
+    assert_eq!(identity(digest, 1 << 20), 0x0123_4567_89ab_cdef >> 44);
+    assert_eq!(digest.word(0), 0x8e39_8032_3f3d_ce39);
+    assert_eq!(digest.word(1), 0xa33b_a70b_2933_3ab3);
+    assert_eq!(probes(digest, 5, 1000).collect::<Vec<_>>(), [4, 679, 520, 510, 102]);
+    assert_eq!(
+        block_probes(digest, 8, 9).collect::<Vec<_>>(),
+        [198, 334, 325, 375, 110, 134, 263, 21]
+    );
+    assert_eq!(block_probes(digest, 4, 8).collect::<Vec<_>>(), [99, 167, 162, 187]);
+}
+
+#[test]
+fn doubling_the_universe_appends_a_bit() {
+    for word in (0..1000).map(|index| Digest(7).word(index)) {
+        let small = identity(Digest(word), 12_345 << 10);
+        assert_eq!(identity(Digest(word), 12_345 << 11) >> 1, small);
+    }
+}
+
+/// Chi-square of counts that should be equal, in standard deviations of its distribution.
+fn chi_square_excess(counts: &[u64]) -> f64 {
+    let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+    let chi: f64 = counts.iter().map(|&count| (count as f64 - mean).powi(2) / mean).sum();
+    let freedom = counts.len() as f64 - 1.0;
+    (chi - freedom) / (2.0 * freedom).sqrt()
+}
+
+#[test]
+fn probes_are_uniform_and_pairwise_independent() {
+    // Pairs of positions over all pairs of probes: the fault of double hashing would show here.
+    let digests: Vec<Digest> = (0..200_000_u64).map(|i| Hasher::xxh3(5).digest(&i)).collect();
+    for (first, second) in [(0, 1), (0, 2), (1, 3), (2, 7), (0, 7), (5, 6), (6, 8), (9, 15)] {
+        let mut plain = vec![0_u64; 19 * 19];
+        let mut block = vec![0_u64; 16 * 16];
+        for &digest in &digests {
+            let at: Vec<u64> = probes(digest, 16, 19).collect();
+            plain[(at[first] * 19 + at[second]) as usize] += 1;
+            let at: Vec<usize> = block_probes(digest, 16, 9).collect();
+            block[at[first] / 32 * 16 + at[second] / 32] += 1;
+        }
+        assert!(chi_square_excess(&plain).abs() < 5.0, "probes {first} and {second}");
+        assert!(chi_square_excess(&block).abs() < 5.0, "block probes {first} and {second}");
+    }
+}

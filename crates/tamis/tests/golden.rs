@@ -1,0 +1,40 @@
+//! Bytes of earlier versions: read, write and answer as they did.
+
+use std::sync::Arc;
+
+use tamis::{AnyFilter, Filter, Kind, Limits, SharedBytes};
+use tamis_testkit::golden;
+
+#[test]
+fn golden_files_are_read_written_and_answered_as_ever() {
+    let files = golden::files();
+    assert!(files.len() >= Kind::SUPPORTED.len(), "a golden file for every kind");
+    for path in files {
+        golden::check(&path);
+    }
+}
+
+#[test]
+fn every_supported_kind_has_a_golden_file() {
+    let held: Vec<Kind> = golden::files()
+        .iter()
+        .map(|path| {
+            AnyFilter::decode(&std::fs::read(path).unwrap(), Limits::default()).unwrap().kind()
+        })
+        .collect();
+    assert!(Kind::SUPPORTED.iter().all(|kind| held.contains(kind)), "{held:?}");
+}
+
+#[test]
+fn golden_files_answer_in_place_as_they_do_in_memory() {
+    for path in golden::files() {
+        let bytes = std::fs::read(path).unwrap();
+        let loaded = AnyFilter::decode(&bytes, Limits::default()).unwrap();
+        let shared: SharedBytes = Arc::new(bytes);
+        let opened = AnyFilter::open(&shared).unwrap();
+        assert_eq!(opened.content_id(), loaded.content_id());
+        for key in (0..20_000_u64).map(|number| number.to_string()) {
+            assert_eq!(opened.contains(&key), loaded.contains(&key));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Bytes that were not made by the encoder.
+
+use tamis::{
+    AnyFilter, AnyParams, Bloom, CountingBloom, Filter, Goal, Hasher, Kind, Label, Limits, Stored,
+    WireError,
+};
+use tamis_testkit::{golden, hostile};
+
+tamis_testkit::install_counting_allocator!();
+
+fn sample(kind: Kind) -> Vec<u8> {
+    let params = AnyParams::plan(kind, &Goal::rate(60, 0.05)).unwrap();
+    let mut filter = params.build(Label::planned(Hasher::xxh3(1), 60)).unwrap();
+    let hasher = filter.hasher();
+    for key in 0..60_u64 {
+        filter.as_insert().unwrap().insert_digest(hasher.digest(&key)).unwrap();
+    }
+    filter.encode().to_vec()
+}
+
+#[test]
+fn every_truncation_and_every_changed_byte_is_refused() {
+    for kind in Kind::SUPPORTED {
+        hostile::attack(&sample(kind));
+    }
+    for path in golden::files() {
+        hostile::attack(&std::fs::read(path).unwrap());
+    }
+}
+
+/// Writes a little-endian word.
+fn put(bytes: &mut [u8], at: usize, value: u64) {
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    hostile::decode(bytes).expect_err("a lie must be refused").to_string()
+}
+
+/// Offsets in the header of a filter with two params and one section.
+const BITS: usize = 48;
+const HASHES: usize = 56;
+const ENTRY: usize = 64;
+
+#[test]
+fn lies_with_a_right_checksum_are_refused_by_name() {
+    let bytes = sample(Kind::Bloom);
+    let lie = |at: usize, value: u64| refusal(&hostile::forge(&bytes, |head| put(head, at, value)));
+    let byte = |at: usize, value: u8| refusal(&hostile::forge(&bytes, |head| head[at] = value));
+    assert_eq!(lie(BITS, 1 << 60), "params: parameter bits = 1152921504606846976: 1 to 2^48");
+    assert!(lie(BITS, 1 << 47).starts_with("section length"));
+    assert_eq!(lie(BITS, 0), "params: parameter bits = 0: 1 to 2^48");
+    assert_eq!(lie(HASHES, 65), "params: parameter hashes = 65: 1 to 64");
+    assert_eq!(lie(HASHES, 1 << 32 | 3), "params: parameter hashes = 4294967295: 1 to 64");
+    assert!(lie(ENTRY + 8, 0).starts_with("section offset"));
+    assert!(lie(ENTRY + 8, u64::MAX).starts_with("section offset"));
+    assert!(lie(ENTRY + 16, 1 << 58).starts_with("section length"));
+    assert!(lie(ENTRY + 24, 8).starts_with("section length"));
+    assert!(lie(ENTRY + 32, 1).starts_with("section checksums"));
+    assert!(byte(ENTRY, 3).starts_with("section role"));
+    assert!(byte(ENTRY + 1, 200).starts_with("section encoding: 200 is not known"));
+    assert!(byte(ENTRY + 2, 1).starts_with("section reserved"));
+    assert!(byte(0, b'x').starts_with("magic"));
+    assert!(byte(8, 2).starts_with("version: 2 is not known to this version"));
+    assert!(byte(10, 9).starts_with("object: 9 is not known"));
+    assert!(byte(11, 9).starts_with("hash: 9 is not known"));
+    assert_eq!(
+        byte(12, 9),
+        "kind: 9 (dleft) is not known to this version of tamis; use a newer one"
+    );
+    assert!(byte(13, 9).starts_with("kind: "));
+    assert!(byte(31, 1).starts_with("seed"));
+}
+
+#[test]
+fn a_claim_of_two_to_the_sixty_bits_allocates_nothing() {
+    // Everything consistent: params, table, offset; only the data is not there.
+    let bytes = sample(Kind::Blocked);
+    let (blocks, entry) = (48, 48 + 24);
+    for stored in [1_u64 << 57, 1 << 44, 1 << 30] {
+        let forged = hostile::forge(&bytes, |head| {
+            put(head, blocks, stored * 8 / 512);
+            put(head, entry + 16, stored);
+            put(head, entry + 24, stored);
+            let lead = 120_u64 + stored.div_ceil(1 << 20) * 8;
+            put(head, entry + 8, lead.next_multiple_of(64));
+        });
+        let said = refusal(&forged);
+        assert!(said.starts_with("sections: needs"), "{said}");
+    }
+}
+
+#[test]
+fn limits_are_kept() {
+    let bytes = sample(Kind::Counting);
+    let filter = AnyFilter::decode(&bytes, Limits::default()).unwrap();
+    let need = filter.params().named()[0].1 * 4 / 8;
+    let refused = AnyFilter::decode(&bytes, Limits { memory: need - 8 }).unwrap_err();
+    assert!(matches!(refused, WireError::Limit { field: "sections", .. }), "{refused}");
+}
+
+#[test]
+fn stray_bits_behind_the_array_are_refused() {
+    use xxhash_rust::xxh3::xxh3_64;
+    let mut bytes = sample(Kind::Bloom);
+    let last = bytes.len() - 1;
+    bytes[last] |= 0x80;
+    let data = u64::from_le_bytes(bytes[ENTRY + 8..ENTRY + 16].try_into().unwrap()) as usize;
+    let list = xxh3_64(&bytes[data..]).to_le_bytes();
+    bytes[data - 8..data].copy_from_slice(&list);
+    let forged = hostile::forge(&bytes, |head| put(head, ENTRY + 32, xxh3_64(&list)));
+    assert_eq!(
+        refusal(&forged),
+        "content: invalid content: bits are set beyond the end of the array"
+    );
+}
+
+#[test]
+fn another_kind_is_named() {
+    let bytes = sample(Kind::Bloom);
+    let said = CountingBloom::decode(&bytes, Limits::default()).unwrap_err().to_string();
+    assert_eq!(said, "kind: the file holds bloom, not counting");
+    assert!(Bloom::decode(&bytes, Limits::default()).is_ok());
+}
+
+#[test]
+fn large_filters_are_checked_chunk_by_chunk() {
+    // Three chunks and a bit: a change in any of them is found, and named as data.
+    let params = tamis::bloom::BloomParams::new(8 * (3 << 20) + 77, 1).unwrap();
+    let filter = Bloom::new(params, Hasher::default()).unwrap();
+    let mut bytes = filter.encode().to_vec();
+    assert_eq!(Bloom::decode(&bytes, Limits::default()).unwrap(), filter);
+    for at in [bytes.len() - 1, bytes.len() - (1 << 20), 1 << 20, 2 << 20, 300] {
+        bytes[at] ^= 4;
+        let said = Bloom::decode(&bytes, Limits::default()).unwrap_err();
+        assert_eq!(said, WireError::Checksum { field: "section data" });
+        bytes[at] ^= 4;
+    }
+}

@@ -1,0 +1,128 @@
+//! Promised rates are kept: predicted and measured side by side, with fixed seeds and exact intervals.
+
+use tamis::math::interval::exact_interval;
+use tamis::{AnyParams, Filter, Goal, Hasher, Kind, Label, Size};
+use tamis_report::bench::{Outcome, Setup, run};
+use tamis_report::keys::KeyStream;
+
+tamis_testkit::install_counting_allocator!();
+
+fn measure(kind: Kind, goal: Goal) -> Outcome {
+    let setup = Setup { kind, goal, hasher: Hasher::default(), key_seed: 1, queries: None };
+    run(&setup, &mut |_| ()).unwrap()
+}
+
+fn check(outcome: &Outcome) {
+    let Outcome { kind, keys, predicted_rate, rate_low, rate_high, .. } = outcome;
+    assert_eq!(outcome.false_negatives, 0);
+    assert!(
+        rate_low <= predicted_rate && predicted_rate <= rate_high,
+        "{kind} with {keys} keys: predicted {predicted_rate:e}, interval {rate_low:e} to {rate_high:e}"
+    );
+    if let Some(target) = outcome.target_rate {
+        assert!(*predicted_rate <= target, "{kind}: predicted {predicted_rate:e} for {target:e}");
+    }
+}
+
+#[test]
+fn every_kind_meets_its_goal_and_its_model() {
+    for kind in Kind::SUPPORTED {
+        for keys in [1, 37, 50_000, 700_000] {
+            for rate in [0.02, 0.01, 0.001, 0.0001] {
+                let outcome = measure(kind, Goal::rate(keys, rate));
+                check(&outcome);
+                if keys >= 10_000 && kind != Kind::Blocked {
+                    let width = if kind == Kind::Counting { 4.0 } else { 1.0 };
+                    let ideal = -rate.log2() * std::f64::consts::LOG2_E * width;
+                    let excess = outcome.bits_per_key / ideal;
+                    assert!((0.99..=1.01).contains(&excess), "{} bits", outcome.bits_per_key);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_read_are_as_predicted() {
+    for kind in Kind::SUPPORTED {
+        for rate in [0.02, 0.001] {
+            let goal = Goal::rate(50_000, rate);
+            let predicted = AnyParams::plan(kind, &goal).unwrap().predict(goal.keys);
+            let outcome = measure(kind, goal);
+            for (predicted, measured) in [
+                (predicted.blocks_per_insert, outcome.blocks_per_insert),
+                (predicted.blocks_per_hit, outcome.blocks_per_hit),
+                (predicted.blocks_per_miss, outcome.blocks_per_miss),
+            ] {
+                assert!((measured / predicted - 1.0).abs() < 0.01, "{measured} for {predicted}");
+            }
+            // Memory and wire size are not random at all.
+            assert!((predicted.bits_per_key - outcome.bits_per_key).abs() < 1e-9);
+            assert!((predicted.wire_bits_per_key - outcome.wire_bits_per_key).abs() < 1e-9);
+        }
+    }
+}
+
+/// The mean rate of many small filters, computed from the fill of each, against the exact model. One small
+/// filter says little: its rate varies by a factor from filter to filter.
+#[test]
+fn small_filters_meet_the_model_on_average() {
+    const FILTERS: u64 = 20_000;
+    for kind in Kind::SUPPORTED {
+        for (keys, rate) in [(1, 0.02), (1, 0.0001), (2, 0.01), (37, 0.02), (37, 0.0001)] {
+            let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
+            let predicted = params.predict(keys).rate;
+            let rates: Vec<f64> = (0..FILTERS)
+                .map(|seed| {
+                    let hasher = Hasher::xxh3(seed);
+                    let mut filter = params.build(Label::planned(hasher, keys)).unwrap();
+                    let digests: Vec<_> = KeyStream::new(3).members(hasher, 0..keys).collect();
+                    filter.as_insert().unwrap().insert_many(&digests).unwrap();
+                    filter.rate()
+                })
+                .collect();
+            let mean = rates.iter().sum::<f64>() / FILTERS as f64;
+            let variance =
+                rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / FILTERS as f64;
+            let error = (variance / FILTERS as f64).sqrt();
+            assert!(
+                (mean - predicted).abs() <= 4.0 * error + 1e-18,
+                "{} {keys} {rate}: mean {mean:e} +- {error:e}, predicted {predicted:e}",
+                kind.name()
+            );
+        }
+    }
+}
+
+/// The rate computed from the fill is the rate that strangers meet: positions of a stranger are independent, also
+/// inside a block and at low rates, where few patterns would show.
+#[test]
+fn strangers_meet_the_rate_of_the_fill() {
+    const QUERIES: u64 = 40_000_000;
+    let sizes = [
+        (Kind::Bloom, 20.0, vec![]),
+        (Kind::Blocked, 14.0, vec![("block", 512), ("hashes", 6)]),
+        (Kind::Blocked, 20.0, vec![("block", 512)]),
+        (Kind::Blocked, 16.0, vec![("block", 256)]),
+        (Kind::Blocked, 20.0, vec![("block", 512), ("hashes", 17)]),
+        (Kind::Blocked, 12.0, vec![("block", 256), ("hashes", 3)]),
+    ];
+    for (kind, bits, fixed) in sizes {
+        let fixed = fixed.into_iter().map(|(name, value)| (String::from(name), value)).collect();
+        let goal = Goal { keys: 100_000, size: Size::BitsPerKey(bits), fixed };
+        let params = AnyParams::plan(kind, &goal).unwrap();
+        let mut filter = params.build(Hasher::default()).unwrap();
+        let stream = KeyStream::new(11);
+        let hasher = filter.hasher();
+        let digests: Vec<_> = stream.members(hasher, 0..goal.keys).collect();
+        filter.as_insert().unwrap().insert_many(&digests).unwrap();
+        let passed = stream
+            .strangers(hasher, 0..QUERIES)
+            .filter(|&digest| filter.contains_digest(digest))
+            .count() as u64;
+        let (low, high) = exact_interval(passed, QUERIES, 0.999);
+        let rate = filter.rate();
+        println!("{params:?}: fill says {rate:e}, strangers {low:e} to {high:e}");
+        assert!((low..=high).contains(&rate), "{params:?}: fill {rate:e}, {low:e} to {high:e}");
+    }
+}
