@@ -299,6 +299,10 @@ impl Filter for AnyFilter {
         each!(self, filter => filter.contains_many(digests, answers));
     }
 
+    fn prefetch(&self, digest: Digest) {
+        each!(self, filter => filter.prefetch(digest));
+    }
+
     fn footprint(&self) -> u64 {
         each!(self, filter => filter.footprint())
     }

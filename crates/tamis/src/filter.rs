@@ -19,7 +19,7 @@
 //! `tamis-testkit` runs every filter through these laws.
 
 use crate::any::Kind;
-use crate::bits::{OutOfMemory, SharedBytes};
+use crate::bits::{AHEAD, OutOfMemory, SharedBytes};
 use crate::digest::{Digest, Hasher};
 use crate::key::Key;
 use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
@@ -40,10 +40,19 @@ pub trait Filter {
 
     /// Answers for many digests at once; `answers` must be as long as `digests`.
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        for (answer, &digest) in answers.iter_mut().zip(digests) {
-            *answer = self.contains_digest(digest);
+        for (digests, answers) in digests.chunks(AHEAD).zip(answers.chunks_mut(AHEAD)) {
+            for &digest in digests {
+                self.prefetch(digest);
+            }
+            for (answer, &digest) in answers.iter_mut().zip(digests) {
+                *answer = self.contains_digest(digest);
+            }
         }
     }
+
+    /// Starts fetching the memory that a question for this digest will read; batches do so for a few digests
+    /// before they ask for the first.
+    fn prefetch(&self, digest: Digest);
 
     /// Whether the key may be in the set.
     #[inline]
@@ -86,8 +95,15 @@ pub trait Insert: Filter {
 
     /// Inserts many digests. On an error those before it are in, and the error says how many.
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
-        for (done, &digest) in digests.iter().enumerate() {
-            self.insert_digest(digest).map_err(|full| Full { inserted: done as u64, ..full })?;
+        let mut inserted = 0;
+        for digests in digests.chunks(AHEAD) {
+            for &digest in digests {
+                self.prefetch(digest);
+            }
+            for &digest in digests {
+                self.insert_digest(digest).map_err(|full| Full { inserted, ..full })?;
+                inserted += 1;
+            }
         }
         Ok(())
     }

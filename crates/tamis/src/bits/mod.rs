@@ -7,6 +7,7 @@
 mod bit_vec;
 mod line;
 mod packed;
+mod prefetch;
 pub mod rank;
 mod words;
 
@@ -14,4 +15,5 @@ pub use bit_vec::BitVec;
 pub(crate) use bit_vec::{set, test};
 pub use line::Line;
 pub use packed::{MAX_FIELD_WIDTH, Packed};
+pub(crate) use prefetch::{AHEAD, prefetch};
 pub use words::{OutOfMemory, SharedBytes, Words};

@@ -5,7 +5,7 @@ use alloc::vec;
 use super::params::BlockedParams;
 use crate::address::{block_probes, reduce};
 use crate::any::Kind;
-use crate::bits::{OutOfMemory, Words};
+use crate::bits::{self, OutOfMemory, Words};
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
@@ -77,6 +77,11 @@ impl Filter for BlockedBloom {
         let (start, mut positions) = self.place(digest);
         let block = &self.words.as_slice()[start..start + self.words_per_block()];
         positions.all(|at| block[at / 64] >> (at % 64) & 1 == 1)
+    }
+
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        bits::prefetch(self.words.as_slice(), self.place(digest).0);
     }
 
     fn footprint(&self) -> u64 {

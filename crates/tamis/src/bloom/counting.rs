@@ -102,6 +102,14 @@ impl Filter for CountingBloom {
         self.probes(digest).all(|at| self.counters.get(at) > 0)
     }
 
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        let words = self.counters.words().as_slice();
+        for at in self.probes(digest) {
+            bits::prefetch(words, (at * u64::from(self.params.width()) / 64) as usize);
+        }
+    }
+
     fn footprint(&self) -> u64 {
         self.counters.words().footprint()
     }

@@ -87,6 +87,14 @@ impl Filter for Bloom {
         probes(digest, self.params.hashes(), self.params.bits()).all(|at| bits::test(words, at))
     }
 
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        let words = self.bits.words().as_slice();
+        for at in probes(digest, self.params.hashes(), self.params.bits()) {
+            bits::prefetch(words, (at / 64) as usize);
+        }
+    }
+
     fn footprint(&self) -> u64 {
         self.bits.words().footprint()
     }
