@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use tamis::{BlockedBloom, Bloom, CountingBloom, Digest, Filter, Insert};
+use tamis::{BlockedBloom, Bloom, CountingBloom, Digest, Insert};
 use tamis_report::memory;
 
 /// Who takes part.
@@ -78,21 +78,21 @@ impl Rival {
                 strangers,
                 || Ok(Bloom::with_rate(keys as u64, rate)?),
                 |filter, digest| filter.insert_digest(digest).is_ok(),
-                |filter, digest| filter.contains_digest(digest),
+                tamis::Filter::contains_digest,
             ),
             Self::Blocked => measure(
                 members,
                 strangers,
                 || Ok(BlockedBloom::with_rate(keys as u64, rate)?),
                 |filter, digest| filter.insert_digest(digest).is_ok(),
-                |filter, digest| filter.contains_digest(digest),
+                tamis::Filter::contains_digest,
             ),
             Self::Counting => measure(
                 members,
                 strangers,
                 || Ok(CountingBloom::with_rate(keys as u64, rate)?),
                 |filter, digest| filter.insert_digest(digest).is_ok(),
-                |filter, digest| filter.contains_digest(digest),
+                tamis::Filter::contains_digest,
             ),
             Self::FastBloom => measure(
                 members,

@@ -64,7 +64,7 @@ pub fn repair(bytes: &[u8]) -> Option<Vec<u8>> {
     for entry in (0..sections).map(|section| table + 40 * section) {
         let word = |at: usize| {
             let bytes = bytes.get(entry + at..entry + at + 8)?;
-            Some(usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()?)
+            usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()
         };
         let (offset, stored) = (word(8)?, word(16)?);
         let data = bytes.get(offset..offset.checked_add(stored)?)?;

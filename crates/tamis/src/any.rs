@@ -102,6 +102,11 @@ impl Kind {
         Self::SUPPORTED.contains(&self)
     }
 
+    /// Whether filters of this kind take keys one by one; others are built once from all their keys.
+    pub const fn can_insert(self) -> bool {
+        matches!(self, Self::Bloom | Self::Counting | Self::Blocked)
+    }
+
     /// Whether keys can be removed from filters of this kind.
     pub const fn can_remove(self) -> bool {
         matches!(self, Self::Counting)

@@ -146,6 +146,9 @@ pub trait Count: Filter {
     /// would tell are saturated: then the answer is somewhere from 1 up, and lost.
     fn count_digest(&self, digest: Digest) -> Option<u64>;
 
+    /// The largest count that can be told; what goes beyond is lost, and told as `None`.
+    fn max_count(&self) -> u64;
+
     /// At most how often the key is in.
     #[inline]
     fn count<K: Key + ?Sized>(&self, key: &K) -> Option<u64>

@@ -69,3 +69,8 @@ pub use filter::{
 pub use key::Key;
 pub use plan::{Goal, Plan, PlanError, Prediction, Size, choose};
 pub use wire::{ContentId, Encoded, Limits, WireError};
+
+/// The README's Rust example, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

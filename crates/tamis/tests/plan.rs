@@ -129,6 +129,7 @@ fn kinds_have_one_number_and_one_name_each() {
         let params = AnyParams::plan(kind, &Goal::rate(10, 0.1)).unwrap();
         let mut filter = params.build(tamis::Hasher::default()).unwrap();
         assert_eq!((filter.kind(), filter.params()), (kind, params));
+        assert_eq!(filter.as_insert().is_some(), kind.can_insert());
         assert_eq!(filter.as_remove().is_some(), kind.can_remove());
         assert_eq!(filter.as_count().is_some(), kind.can_count());
     }

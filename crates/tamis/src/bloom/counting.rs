@@ -178,7 +178,11 @@ impl Remove for CountingBloom {
 impl Count for CountingBloom {
     fn count_digest(&self, digest: Digest) -> Option<u64> {
         let least = self.probes(digest).map(|at| self.counters.get(at)).min().unwrap_or(0);
-        (least < self.counters.max_value()).then_some(least)
+        (least <= self.max_count()).then_some(least)
+    }
+
+    fn max_count(&self) -> u64 {
+        self.counters.max_value() - 1
     }
 }
 

@@ -133,11 +133,7 @@ impl Header {
     /// nothing.
     pub(super) fn len_from_fixed(fixed: &[u8; FIXED]) -> Result<usize, WireError> {
         if fixed[..8] != MAGIC {
-            return Err(WireError::Value {
-                field: "magic",
-                value: u64_at(fixed, 0),
-                expected: "this is not a tamis file",
-            });
+            return Err(WireError::Magic);
         }
         let version = u16_at(fixed, 8);
         if version != VERSION {

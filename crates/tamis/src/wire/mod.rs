@@ -62,6 +62,9 @@ impl Limits {
 /// Why bytes were refused. Every case names the field of the format that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
+    /// The input does not start as the format does.
+    #[error("magic: this is not a tamis file")]
+    Magic,
     /// The input ends before the field does.
     #[error("{field}: needs {need} bytes, but only {have} are left")]
     Truncated {

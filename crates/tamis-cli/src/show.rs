@@ -1,0 +1,142 @@
+//! What people and programs get to see: data on stdout, everything else on stderr.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write, stdout};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::builder::styling::{AnsiColor, Style};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tamis::{AnyParams, Filter};
+
+/// What a shell says of a process that wrote into a closed pipe.
+const CLOSED_PIPE: u8 = 128 + 13;
+const OUTPUT_BUFFER: usize = 256 << 10;
+
+/// Says why it failed, unless whoever read the output has simply had enough.
+pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
+    let closed_pipe = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    });
+    if closed_pipe {
+        return ExitCode::from(CLOSED_PIPE);
+    }
+    say(AnsiColor::Red, &format_args!("{error:#}"));
+    ExitCode::from(2)
+}
+
+/// A remark that is not an error.
+pub(crate) fn note(text: &dyn Display) {
+    say(AnsiColor::Yellow, text);
+}
+
+/// An error that the verb goes on after.
+pub(crate) fn complaint(error: &anyhow::Error) {
+    say(AnsiColor::Red, &format_args!("{error:#}"));
+}
+
+fn say(colour: AnsiColor, text: &dyn Display) {
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    // Nobody is left to be told that stderr is closed.
+    let _ = writeln!(anstream::stderr(), "{style}tamis:{style:#} {text}");
+}
+
+/// A note if a filter holds more keys than it was planned for.
+pub(crate) fn note_if_crowded(filter: &dyn Filter) {
+    if let Some(text) = crowded(filter) {
+        note(&text);
+    }
+}
+
+/// What a filter with more keys than planned costs.
+pub(crate) fn crowded(filter: &dyn Filter) -> Option<String> {
+    let (keys, capacity) = (filter.keys(), filter.capacity());
+    (capacity > 0 && keys > capacity).then(|| {
+        let rate = rate(filter.rate());
+        format!(
+            "the filter holds {keys} keys but was planned for {capacity}, so its rate is now {rate}; \
+             build a larger one with --keys {keys}"
+        )
+    })
+}
+
+/// Standard output for data, with a large buffer: flush it at the end.
+pub(crate) fn output() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(OUTPUT_BUFFER, stdout().lock())
+}
+
+/// Prints text and a line end.
+pub(crate) fn print(text: &dyn Display) -> Result<()> {
+    let mut out = output();
+    writeln!(out, "{text}")?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints facts for programs.
+pub(crate) fn print_json(facts: &impl Serialize) -> Result<()> {
+    print(&serde_json::to_string_pretty(facts)?)
+}
+
+/// Names and values.
+pub(crate) fn params(params: &AnyParams) -> Map<String, Value> {
+    let pairs = params.named().into_iter();
+    pairs.map(|(name, value)| (name.to_owned(), value.into())).collect()
+}
+
+/// A table without rules, as wide as the terminal at most.
+pub(crate) fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    if let (true, Some((width, _))) = (stdout().is_terminal(), terminal_size::terminal_size()) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    }
+    table
+}
+
+/// Prints a table whose columns `numbers` are aligned to the right.
+pub(crate) fn print_table(mut table: Table, numbers: std::ops::Range<usize>) -> Result<()> {
+    for column in numbers {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    // Cells are padded by a space; nothing stands left of the first.
+    for column in table.column_iter_mut().take(1) {
+        column.set_padding((0, 1));
+    }
+    print(&table.trim_fmt())
+}
+
+/// A rate for people.
+pub(crate) fn rate(rate: f64) -> String {
+    if rate == 0.0 {
+        "0".to_owned()
+    } else if rate < 1e-4 {
+        format!("{rate:.3e}")
+    } else {
+        format!("{:.4}%", rate * 100.0)
+    }
+}
+
+/// Bytes for people.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = None;
+    for name in UNITS {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = Some(name);
+    }
+    match unit {
+        None => format!("{bytes} bytes"),
+        Some(unit) => format!("{bytes} bytes ({value:.1} {unit})"),
+    }
+}

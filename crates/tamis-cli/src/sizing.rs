@@ -1,0 +1,120 @@
+//! The options that decide what a new filter is like: its kind and size, its hash function and seed.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tamis::{AnyFilter, AnyParams, Goal, HashId, Hasher, Kind, Label, Size};
+
+use crate::keys::Keys;
+use crate::numbers;
+
+const DEFAULT_RATE: f64 = 0.01;
+
+/// Kind and size of a filter.
+#[derive(Args)]
+#[command(next_help_heading = "Size")]
+pub(crate) struct Sizing {
+    /// Kind of filter [default: bloom; plan shows them all]
+    #[arg(long, value_name = "KIND", value_parser = kind_parser())]
+    pub(crate) kind: Option<Kind>,
+
+    /// False positives among strangers, such as 1%, 0.1% or 1e-3 [default: 1%]
+    #[arg(long, group = "size", value_parser = numbers::rate, allow_hyphen_values = true)]
+    rate: Option<f64>,
+
+    /// Bits of memory for each key, such as 10 or 9.6
+    #[arg(long, group = "size", value_name = "BITS", allow_hyphen_values = true)]
+    bits_per_key: Option<f64>,
+
+    /// Bytes of memory in all, such as 8MiB, 8MB or 1G
+    #[arg(long, group = "size", value_name = "BYTES", value_parser = numbers::bytes)]
+    memory: Option<u64>,
+
+    /// Keys to plan for, such as 10M or 1e6; may be left out where lines of a regular file are counted
+    #[arg(id = "num_keys", long = "keys", value_name = "N", value_parser = numbers::count)]
+    pub(crate) keys: Option<u64>,
+
+    /// Settle a parameter of the kind, such as hashes=4 or block=512; may be repeated
+    #[arg(long = "param", value_name = "NAME=N", value_parser = numbers::param)]
+    params: Vec<(String, u64)>,
+}
+
+impl Sizing {
+    /// What is asked of a filter for so many keys.
+    pub(crate) fn goal(&self, keys: u64) -> Goal {
+        let size = match (self.bits_per_key, self.memory) {
+            (Some(bits), _) => Size::BitsPerKey(bits),
+            (_, Some(bytes)) => Size::Memory(bytes),
+            _ => Size::Rate(self.rate.unwrap_or(DEFAULT_RATE)),
+        };
+        Goal { keys, size, fixed: self.params.clone() }
+    }
+
+    /// An empty filter for these keys, whose number is counted if nobody gave it.
+    pub(crate) fn empty_filter(&self, hashing: &Hashing, keys: &Keys) -> Result<AnyFilter> {
+        let hasher = hashing.hasher()?;
+        let planned = match self.keys {
+            Some(planned) => planned,
+            None => keys.count()?.context(
+                "how many keys will come? The input can be read only once, so its lines cannot be \
+                 counted first; say it with --keys, for example --keys 10M",
+            )?,
+        };
+        let kind = self.kind.unwrap_or(Kind::Bloom);
+        let params = AnyParams::plan(kind, &self.goal(planned))?;
+        Ok(params.build(Label::planned(hasher, planned))?)
+    }
+}
+
+/// Hash function and seed of a filter.
+#[derive(Args)]
+#[command(next_help_heading = "Hash")]
+pub(crate) struct Hashing {
+    /// Seed of the hash function, decimal or 0x hexadecimal; filters merge only if their seeds are equal
+    /// [default: 0]
+    #[arg(long, value_name = "N", value_parser = numbers::seed)]
+    seed: Option<u128>,
+
+    /// Hash function: xxh3 (64-bit seed) is quick, sip13 (128-bit seed) is keyed [default: xxh3]
+    #[arg(long, value_name = "HASH", value_parser = hash_parser())]
+    hash: Option<HashId>,
+
+    /// Hash with sip13 under a random 128-bit seed: for keys that an adversary may choose. The seed is stored in
+    /// the filter, so keep the file secret
+    #[arg(long, conflicts_with = "seed")]
+    random_seed: bool,
+}
+
+impl Hashing {
+    /// The hasher that was asked for.
+    pub(crate) fn hasher(&self) -> Result<Hasher> {
+        if self.random_seed {
+            if self.hash == Some(HashId::Xxh3) {
+                bail!(
+                    "--random-seed is for keys that an adversary may choose, and xxh3 cannot \
+                       withstand one; leave out --hash, or say --hash sip13"
+                );
+            }
+            let mut seed = [0; 16];
+            getrandom::fill(&mut seed).context("the system gave no random seed")?;
+            return Ok(Hasher::sip13(u128::from_le_bytes(seed)));
+        }
+        let hash = self.hash.unwrap_or(HashId::Xxh3);
+        Hasher::from_parts(hash, self.seed.unwrap_or(0))
+            .context("--seed: xxh3 takes 64 bits; use a smaller seed, or --hash sip13")
+    }
+}
+
+fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(Kind::SUPPORTED.map(Kind::name)).try_map(|name| {
+        Kind::from_name(&name).ok_or("unknown kind") // only supported names come this far
+    })
+}
+
+fn hash_parser() -> impl TypedValueParser<Value = HashId> {
+    const HASHES: [HashId; 2] = [HashId::Xxh3, HashId::Sip13];
+    PossibleValuesParser::new(HASHES.map(HashId::name)).try_map(|name| {
+        let known = HASHES.into_iter().find(|hash| hash.name() == name);
+        known.ok_or("unknown hash function")
+    })
+}

@@ -1,0 +1,49 @@
+//! `tamis build`: a new filter from lines.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::{Outcome, add};
+use crate::keys::Keys;
+use crate::progress::Progress;
+use crate::show;
+use crate::sizing::{Hashing, Sizing};
+use crate::store::Target;
+
+/// Build a filter from lines
+///
+/// Inserts every line. Kind `bloom` and a rate of 1% unless other options say more. More lines than planned are
+/// no error, but the rate rises above the one asked for.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis build --rate 0.1% -o words.tamis /usr/share/dict/words
+  zcat urls.gz | tamis build --kind blocked --keys 10M --memory 16MiB -o urls.tamis")]
+pub(crate) struct Build {
+    /// File to write the filter to; - is stdout
+    #[arg(short, long, value_name = "FILTER")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    sizing: Sizing,
+
+    #[command(flatten)]
+    hashing: Hashing,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+impl Build {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let target = Target::new(&self.output)?;
+        let mut filter = self.sizing.empty_filter(&self.hashing, &self.keys)?;
+        let progress = Progress::quiet("building", self.keys.size());
+        add::insert_lines(&mut filter, &self.keys, progress)?;
+        show::note_if_crowded(&filter);
+        target.write(&filter)?;
+        Ok(Outcome::Fine)
+    }
+}

@@ -1,0 +1,111 @@
+//! `tamis check`: which lines may be in the set?
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use tamis::Filter;
+
+use super::Outcome;
+use crate::keys::Keys;
+use crate::progress::Progress;
+use crate::{show, store};
+
+/// Print the lines that may be in the set
+///
+/// Exits 0 if a line was selected, 1 if none was, 2 on an error. A line that is in the set is always
+/// printed; one that is not slips through at the filter's rate.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis check words.tamis text.txt          # lines that are probably words
+  tamis check -v -d, -f2 seen.tamis log.csv # lines whose second field is certainly new")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Check {
+    /// Filter to ask; - is stdin, and the keys must then come from files
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Select the lines that are certainly not in the set
+    #[arg(short = 'v', long)]
+    invert: bool,
+
+    /// Print only how many lines were selected
+    #[arg(short, long)]
+    count: bool,
+
+    /// Print nothing, and stop at the first selected line
+    #[arg(short, long, conflicts_with_all = ["count", "json"])]
+    quiet: bool,
+
+    /// Print only the counts of lines, as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Answer from the file in place, without reading and checking all of it first
+    #[arg(long)]
+    mmap: bool,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+#[derive(Default, Serialize)]
+struct Facts {
+    lines: u64,
+    selected: u64,
+}
+
+impl Check {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        store::one_stdin(&self.filter, &self.keys)?;
+        let filter = if self.mmap {
+            store::open_in_place(&self.filter)?
+        } else {
+            store::load(&self.filter)?.filter
+        };
+        let print_lines = !(self.count || self.quiet || self.json);
+        let progress = if print_lines { Progress::printing } else { Progress::quiet };
+        let progress = progress("checking", self.keys.size());
+        let separator = self.keys.separator();
+        let mut facts = Facts::default();
+        let mut answers = Vec::new();
+        let mut out = show::output();
+        self.keys.each_batch(filter.hasher(), progress, |batch| {
+            answers.resize(batch.digests.len(), false);
+            filter.contains_many(batch.digests, &mut answers);
+            facts.lines += batch.lines.len() as u64;
+            for (line, &answer) in batch.lines.iter().zip(&answers) {
+                if answer == self.invert {
+                    continue;
+                }
+                facts.selected += 1;
+                if print_lines {
+                    out.write_all(line)?;
+                    out.write_all(&[separator])?;
+                }
+            }
+            if batch.pause {
+                out.flush()?;
+            }
+            if self.quiet && facts.selected > 0 {
+                return Ok(ControlFlow::Break(()));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        out.flush()?;
+        drop(out);
+        if self.json {
+            show::print_json(&facts)?;
+        } else if self.count {
+            show::print(&facts.selected)?;
+        }
+        Ok(match facts.selected {
+            0 => Outcome::Nothing,
+            _ => Outcome::Fine,
+        })
+    }
+}

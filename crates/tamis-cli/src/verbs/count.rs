@@ -1,0 +1,80 @@
+//! `tamis count`: how often is each line in?
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use tamis::{Filter, Kind};
+
+use super::Outcome;
+use super::remove::cannot;
+use crate::keys::Keys;
+use crate::progress::Progress;
+use crate::{show, store};
+
+/// Print how often each line is in the set
+///
+/// COUNT, a tab and the line. Counts are never low, and rarely high. A saturated counter shows as its largest
+/// value and a plus, such as 15+.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis build --kind counting -o hits.tamis requests.txt
+  sort -u requests.txt | tamis count hits.tamis | sort -rn | head")]
+pub(crate) struct Count {
+    /// Filter to ask; - is stdin, and the keys must then come from files
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Print a JSON object a line: key (invalid UTF-8 replaced) and count (null if saturated)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+#[derive(Serialize)]
+struct Fact<'a> {
+    key: &'a str,
+    count: Option<u64>,
+}
+
+impl Count {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        store::one_stdin(&self.filter, &self.keys)?;
+        let filter = store::load(&self.filter)?.filter;
+        let counters =
+            filter.as_count().with_context(|| cannot(filter.kind(), "count", Kind::can_count))?;
+        let saturated = counters.max_count() + 1;
+        let progress = Progress::printing("counting", self.keys.size());
+        let mut out = show::output();
+        self.keys.each_batch(filter.hasher(), progress, |batch| {
+            for (line, &digest) in batch.lines.iter().zip(batch.digests) {
+                let count = counters.count_digest(digest);
+                if self.json {
+                    let key = &String::from_utf8_lossy(self.keys.key(line));
+                    serde_json::to_writer(&mut out, &Fact { key, count })
+                        .map_err(std::io::Error::from)?;
+                    out.write_all(b"\n")?;
+                    continue;
+                }
+                match count {
+                    Some(count) => write!(out, "{count}\t")?,
+                    None => write!(out, "{saturated}+\t")?,
+                }
+                out.write_all(line)?;
+                out.write_all(&[self.keys.separator()])?;
+            }
+            if batch.pause {
+                out.flush()?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        out.flush()?;
+        Ok(Outcome::Fine)
+    }
+}

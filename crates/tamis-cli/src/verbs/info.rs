@@ -1,0 +1,117 @@
+//! `tamis info`: what a filter is.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tamis::{AnyFilter, Filter};
+
+use super::Outcome;
+use crate::store::Loaded;
+use crate::{show, store};
+
+/// Print what a filter is and how full it is
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis info words.tamis
+  tamis info --json words.tamis | jq .predicted_rate")]
+pub(crate) struct Info {
+    /// Filter to describe; - is stdin
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Facts {
+    kind: &'static str,
+    params: Map<String, Value>,
+    keys: u64,
+    capacity: u64,
+    content_id: String,
+    hash: &'static str,
+    /// A string, because a JSON number has 53 bits in most languages.
+    seed: String,
+    predicted_rate: f64,
+    fill: f64,
+    bits_per_key: f64,
+    file_bytes: u64,
+    wire_bits_per_key: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+impl Info {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let facts = Facts::new(&store::load(&self.filter)?);
+        if self.json {
+            show::print_json(&facts)?;
+        } else {
+            facts.print()?;
+        }
+        Ok(Outcome::Fine)
+    }
+}
+
+impl Facts {
+    fn new(Loaded { filter, file_bytes }: &Loaded) -> Self {
+        // As in predictions: an empty filter is measured as if it held one key.
+        let per_key = |bits: u64| bits as f64 / filter.keys().max(1) as f64;
+        Self {
+            kind: filter.kind().name(),
+            params: show::params(&filter.params()),
+            keys: filter.keys(),
+            capacity: filter.capacity(),
+            content_id: filter.content_id().to_string(),
+            hash: filter.hasher().id().name(),
+            seed: seed(filter),
+            predicted_rate: filter.rate(),
+            fill: filter.fill(),
+            bits_per_key: per_key(filter.footprint()),
+            file_bytes: *file_bytes,
+            wire_bits_per_key: per_key(file_bytes * 8),
+            warning: show::crowded(filter),
+        }
+    }
+
+    fn print(&self) -> Result<()> {
+        let mut table = show::table();
+        table.add_row(["kind", self.kind]);
+        for (name, value) in &self.params {
+            table.add_row([format!("  {name}"), value.to_string()]);
+        }
+        let capacity = match self.capacity {
+            0 => "not said".to_owned(),
+            capacity => capacity.to_string(),
+        };
+        table.add_rows([
+            ["keys", &self.keys.to_string()],
+            ["planned keys", &capacity],
+            ["rate", &show::rate(self.predicted_rate)],
+            ["fill", &format!("{:.2}%", self.fill * 100.0)],
+            ["bits per key", &format!("{:.3}", self.bits_per_key)],
+            ["file", &show::bytes(self.file_bytes)],
+            ["wire bits per key", &format!("{:.3}", self.wire_bits_per_key)],
+            ["hash", self.hash],
+            ["seed", &self.seed],
+            ["content id", &self.content_id],
+        ]);
+        show::print_table(table, 0..0)?;
+        if let Some(warning) = &self.warning {
+            show::note(warning);
+        }
+        Ok(())
+    }
+}
+
+/// The seed as `--seed` takes it: short ones decimal, keys hexadecimal.
+fn seed(filter: &AnyFilter) -> String {
+    let seed = filter.hasher().seed();
+    if seed < 1 << 53 { seed.to_string() } else { format!("0x{seed:x}") }
+}

@@ -1,0 +1,278 @@
+//! `tamis inspect`: a filter drawn byte by byte and bit by bit.
+
+use std::fmt::{Display, Write as _};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use tamis::wire::{Encoding, Frame, Header, Section};
+use tamis::{AnyFilter, AnyParams};
+
+use super::Outcome;
+use crate::{show, store};
+
+/// Rows of 64 bits that are drawn.
+const MOST_ROWS: u64 = 64;
+const ROW_BITS: u64 = 64;
+
+/// Draw the header, the sections and the bits of a small filter
+///
+/// Every field of the header with its offset and its bytes, then the first rows of each section: bits as # and .,
+/// counters as hexadecimal digits, blocks one by one.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  printf 'apple\\npear\\n' | tamis build --keys 2 -o - | tamis inspect -
+  tamis inspect --json words.tamis | jq '.fields[] | select(.name == \"seed\")'")]
+pub(crate) struct Inspect {
+    /// Filter to draw; - is stdin
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Print the header and the section table as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Facts {
+    file_bytes: usize,
+    header_bytes: usize,
+    fields: Vec<Field>,
+    sections: Vec<Part>,
+}
+
+/// One field of the header.
+#[derive(Serialize)]
+struct Field {
+    offset: usize,
+    bytes: String,
+    name: String,
+    value: String,
+}
+
+/// One entry of the section table.
+#[derive(Serialize)]
+struct Part {
+    role: u8,
+    encoding: String,
+    offset: u64,
+    stored: u64,
+    decoded: u64,
+    checksum: String,
+}
+
+impl Inspect {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let shared = store::bytes(&self.filter)?;
+        let bytes = (*shared).as_ref();
+        let checked = || -> Result<_> {
+            let header = Frame::share(&shared)?.header().clone();
+            let filter = AnyFilter::decode(bytes, store::limits(bytes.len() as u64))?;
+            Ok((header, filter.params()))
+        };
+        let (header, params) = checked().with_context(|| self.filter.display().to_string())?;
+        let facts = Facts {
+            file_bytes: bytes.len(),
+            header_bytes: header.encoded_len() as usize,
+            fields: fields(bytes, &header, &params),
+            sections: header.sections.iter().map(Part::new).collect(),
+        };
+        if self.json {
+            show::print_json(&facts)?;
+            return Ok(Outcome::Fine);
+        }
+        facts.print()?;
+        for section in &header.sections {
+            let data = &bytes[section.offset as usize..][..section.stored as usize];
+            show::print(&draw(section, data, &params).trim_end())?;
+        }
+        Ok(Outcome::Fine)
+    }
+}
+
+impl Part {
+    fn new(section: &Section) -> Self {
+        Self {
+            role: section.role,
+            encoding: encoding(section.encoding),
+            offset: section.offset,
+            stored: section.stored,
+            decoded: section.decoded,
+            checksum: format!("{:016x}", section.checksum),
+        }
+    }
+}
+
+impl Facts {
+    fn print(&self) -> Result<()> {
+        show::print(&format_args!(
+            "header: {} of {}\n",
+            show::bytes(self.header_bytes as u64),
+            show::bytes(self.file_bytes as u64)
+        ))?;
+        let mut table = show::table();
+        table.set_header(["offset", "bytes", "field", "value"]);
+        for field in &self.fields {
+            let offset = field.offset.to_string();
+            table.add_row([&offset, &field.bytes, &field.name, &field.value]);
+        }
+        show::print_table(table, 0..1)?;
+        let mut table = show::table();
+        table.set_header(["section", "role", "encoding", "offset", "stored", "decoded"]);
+        for (number, part) in self.sections.iter().enumerate() {
+            table.add_row([
+                number.to_string(),
+                part.role.to_string(),
+                part.encoding.clone(),
+                part.offset.to_string(),
+                part.stored.to_string(),
+                part.decoded.to_string(),
+            ]);
+        }
+        show::print(&"")?;
+        show::print_table(table, 0..6)
+    }
+}
+
+/// The fields of the header in the order in which `docs/wire.md` gives them.
+fn fields(bytes: &[u8], header: &Header, params: &AnyParams) -> Vec<Field> {
+    let mut fields = Fields { bytes, list: Vec::new(), next: 0 };
+    let hasher = header.hasher;
+    fields.push(8, "magic", &"tamis file");
+    fields.push(2, "version", &tamis::wire::VERSION);
+    fields.push(1, "object", &format!("{:?}", header.object).to_lowercase());
+    fields.push(1, "hash", &hasher.id().name());
+    fields.push(2, "kind", &header.kind.name());
+    fields.push(1, "params", &header.params.len());
+    fields.push(1, "sections", &header.sections.len());
+    fields.push(16, "seed", &hasher.seed());
+    fields.push(8, "keys", &header.keys);
+    fields.push(8, "capacity", &header.capacity);
+    for (name, value) in params.named() {
+        fields.push(8, name, &value);
+    }
+    for (number, section) in header.sections.iter().enumerate() {
+        let mut push = |size, name: &str, value: u64| {
+            fields.push(size, format!("section {number} {name}"), &value);
+        };
+        push(1, "role", section.role.into());
+        push(1, "encoding", section.encoding as u64);
+        push(6, "reserved", 0);
+        push(8, "offset", section.offset);
+        push(8, "stored", section.stored);
+        push(8, "decoded", section.decoded);
+        fields.push(8, format!("section {number} checksum"), &"xxh3 of its chunks' checksums");
+    }
+    fields.push(8, "checksum", &"xxh3 of all above");
+    fields.list
+}
+
+struct Fields<'a> {
+    bytes: &'a [u8],
+    list: Vec<Field>,
+    next: usize,
+}
+
+impl Fields<'_> {
+    fn push(&mut self, size: usize, name: impl Into<String>, value: &dyn Display) {
+        let hex = self.bytes[self.next..self.next + size].iter();
+        self.list.push(Field {
+            offset: self.next,
+            bytes: hex.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
+            name: name.into(),
+            value: value.to_string(),
+        });
+        self.next += size;
+    }
+}
+
+fn encoding(encoding: Encoding) -> String {
+    format!("{encoding:?}").to_lowercase()
+}
+
+/// What lies in a section: cells of some bits, perhaps in blocks.
+struct Grain {
+    cells: u64,
+    width: u64,
+    block: Option<u64>,
+}
+
+impl Grain {
+    /// Params with well-known names say it; whatever has none of them is drawn as bits.
+    fn new(section: &Section, params: &AnyParams) -> Self {
+        let named = params.named();
+        let param = |wanted| {
+            let found = named.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, value)| *value)
+        };
+        let width = param("width").unwrap_or(1);
+        Self {
+            cells: param("bits").or(param("counters")).unwrap_or(section.decoded * 8 / width),
+            width,
+            block: param("block"),
+        }
+    }
+}
+
+/// The first rows of a section.
+fn draw(section: &Section, data: &[u8], params: &AnyParams) -> String {
+    if section.encoding != Encoding::Raw {
+        return format!("\n{} data is not drawn", encoding(section.encoding));
+    }
+    let Grain { cells, width, block } = Grain::new(section, params);
+    let per_row = ROW_BITS.min(ROW_BITS * 4 / width.next_multiple_of(4));
+    let what = if width == 1 { "bits" } else { "counters" };
+    let mut picture = format!("\n{cells} {what} from byte {} on:\n", section.offset);
+    let rows = cells.div_ceil(per_row);
+    for row in 0..rows.min(MOST_ROWS) {
+        let first = row * per_row;
+        if let Some(block) = block.filter(|block| first.is_multiple_of(*block)) {
+            let _ = writeln!(picture, "block {}", first / block);
+        }
+        let row = draw_row(data, first..cells.min(first + per_row), width);
+        let _ = writeln!(picture, "{first:>8}  {row}");
+    }
+    if rows > MOST_ROWS {
+        let left = cells - MOST_ROWS * per_row;
+        let _ = writeln!(picture, "and {left} {what} more");
+    }
+    picture
+}
+
+/// Cells in groups of eight.
+fn draw_row(data: &[u8], cells: Range<u64>, width: u64) -> String {
+    let digits = width.div_ceil(4) as usize;
+    let mut row = String::new();
+    for (index, cell) in cells.enumerate() {
+        if index > 0 && index % 8 == 0 {
+            row.push(' ');
+        }
+        let _ = match (cell_value(data, cell, width), width) {
+            (0, _) => write!(row, "{:.>digits$}", ""),
+            (_, 1) => write!(row, "#"),
+            (value, _) => write!(row, "{value:0digits$x}"),
+        };
+    }
+    row
+}
+
+fn cell_value(data: &[u8], cell: u64, width: u64) -> u64 {
+    let bit = |at: u64| u64::from(data[(at / 8) as usize] >> (at % 8) & 1);
+    (0..width).map(|i| bit(cell * width + i) << i).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_show_bits_and_counters() {
+        assert_eq!(draw_row(&[0b1000_0001, 2], 0..10, 1), "#......# .#");
+        assert_eq!(draw_row(&[0xa1, 0x00], 0..4, 4), "1a..");
+        assert_eq!(draw_row(&[0xa1, 0x00, 0x07], 0..3, 8), "a1..07");
+        assert_eq!(draw_row(&[0xa1, 0x02, 0, 0], 0..2, 16), "02a1....");
+    }
+}

@@ -1,0 +1,53 @@
+//! `tamis merge`: one filter with the keys of several.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::Outcome;
+use crate::show;
+use crate::store::{self, Target, is_stdio};
+
+/// Make one filter that holds the keys of several
+///
+/// All must agree in kind, parameters, hash function and seed: build them with the same options, --keys included. The
+/// result is the filter that inserting all their keys would give.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis merge monday.tamis --filter tuesday.tamis -o both.tamis
+  tamis merge a.tamis --filter b.tamis --filter c.tamis -o - | ssh host 'cat > all.tamis'")]
+pub(crate) struct Merge {
+    /// First filter; - is stdin
+    #[arg(value_name = "FILTER")]
+    first: PathBuf,
+
+    /// Another filter; may be repeated
+    #[arg(long = "filter", value_name = "FILTER", required = true)]
+    others: Vec<PathBuf>,
+
+    /// File to write the merged filter to; - is stdout
+    #[arg(short, long, value_name = "FILTER")]
+    output: PathBuf,
+}
+
+impl Merge {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let all = || self.others.iter().chain([&self.first]);
+        if all().filter(|path| is_stdio(path)).count() > 1 {
+            bail!("only one filter can come from stdin");
+        }
+        let target = Target::new(&self.output)?;
+        let mut filter = store::load(&self.first)?.filter;
+        for path in &self.others {
+            let other = store::load(path)?.filter;
+            filter.merge(&other).with_context(|| {
+                format!("cannot merge {} and {}", self.first.display(), path.display())
+            })?;
+        }
+        show::note_if_crowded(&filter);
+        target.write(&filter)?;
+        Ok(Outcome::Fine)
+    }
+}

@@ -1,0 +1,106 @@
+//! The verbs, one file each. A new verb is a file here, a variant of [`Verb`] and an arm of [`Cli::run`].
+
+mod add;
+mod bench;
+mod build;
+mod check;
+mod completions;
+mod count;
+mod info;
+mod inspect;
+mod man;
+mod merge;
+mod plan;
+mod remove;
+mod uniq;
+mod verify;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Is this key in the set? Filters that answer in a few bits a key.
+///
+/// A filter answers "no" with certainty and "yes" with a small, chosen probability of being wrong: its rate.
+/// Keys are lines of bytes. Filters are files that mean the same on every machine.
+#[derive(Parser)]
+#[command(
+    name = "tamis",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  tamis build --rate 0.1% -o words.tamis /usr/share/dict/words
+  echo tamis | tamis check words.tamis
+
+Exit status: 0 if all went well, 1 if nothing matched or a key was absent, 2 on an error.
+`tamis VERB --help` has the options and examples of a verb."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Build(build::Build),
+    Add(add::Add),
+    Remove(remove::Remove),
+    Check(check::Check),
+    Count(count::Count),
+    Uniq(uniq::Uniq),
+    Info(info::Info),
+    Inspect(inspect::Inspect),
+    Merge(merge::Merge),
+    Verify(verify::Verify),
+    Plan(plan::Plan),
+    Bench(bench::Bench),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+impl Cli {
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Result<Outcome> {
+        match self.verb {
+            Verb::Build(verb) => verb.run(),
+            Verb::Add(verb) => verb.run(),
+            Verb::Remove(verb) => verb.run(),
+            Verb::Check(verb) => verb.run(),
+            Verb::Count(verb) => verb.run(),
+            Verb::Uniq(verb) => verb.run(),
+            Verb::Info(verb) => verb.run(),
+            Verb::Inspect(verb) => verb.run(),
+            Verb::Merge(verb) => verb.run(),
+            Verb::Verify(verb) => verb.run(),
+            Verb::Plan(verb) => verb.run(),
+            Verb::Bench(verb) => verb.run(),
+            Verb::Completions(verb) => verb.run(),
+            Verb::Man(verb) => verb.run(),
+        }
+    }
+}
+
+/// How a verb ended that met no error it could not report itself.
+pub(crate) enum Outcome {
+    /// All went well; something matched.
+    Fine,
+    /// Nothing matched, or a key was absent.
+    Nothing,
+    /// Something was wrong, and has been said.
+    Wrong,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Fine => Self::SUCCESS,
+            Outcome::Nothing => Self::from(1),
+            Outcome::Wrong => Self::from(2),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `tamis remove`: lines out of a filter.
+
+use std::ops::ControlFlow;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use tamis::{Filter, Kind};
+
+use super::Outcome;
+use super::add::Place;
+use crate::keys::Keys;
+use crate::progress::Progress;
+use crate::show;
+
+/// Remove lines from a filter
+///
+/// Every line takes one occurrence of its key away. Exits 1 if a key was absent; the others are removed all the
+/// same. Remove only what was added: a stranger that the filter takes for a member (a `rate` share of them)
+/// takes away what other keys rely on.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis build --kind counting --keys 1M -o sessions.tamis started.txt
+  tamis remove sessions.tamis ended.txt")]
+pub(crate) struct Remove {
+    #[command(flatten)]
+    place: Place,
+
+    /// Print the counts of removed and absent lines as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+#[derive(Default, Serialize)]
+struct Facts {
+    lines: u64,
+    removed: u64,
+    absent: u64,
+}
+
+impl Remove {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let (mut filter, target) = self.place.open(&self.keys)?;
+        let (hasher, kind) = (filter.hasher(), filter.kind());
+        let remove =
+            filter.as_remove().with_context(|| cannot(kind, "give keys up", Kind::can_remove))?;
+        let mut facts = Facts::default();
+        let progress = Progress::quiet("removing", self.keys.size());
+        self.keys.each_batch(hasher, progress, |batch| {
+            for &digest in batch.digests {
+                match remove.remove_digest(digest) {
+                    Ok(()) => facts.removed += 1,
+                    Err(tamis::Absent) => facts.absent += 1,
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        facts.lines = facts.removed + facts.absent;
+        target.write(&filter)?;
+        if self.json {
+            show::print_json(&facts)?;
+        }
+        if facts.absent == 0 {
+            return Ok(Outcome::Fine);
+        }
+        let Facts { lines, absent, .. } = facts;
+        show::note(&format_args!("{absent} of {lines} lines were not in the filter"));
+        Ok(Outcome::Nothing)
+    }
+}
+
+/// Why a kind will not do, and which kinds would.
+pub(crate) fn cannot(kind: Kind, what: &str, can: impl Fn(Kind) -> bool) -> String {
+    let able: Vec<_> =
+        Kind::SUPPORTED.into_iter().filter(|&kind| can(kind)).map(Kind::name).collect();
+    let able = able.join(", ");
+    format!(
+        "{} filters cannot {what}; kinds that can: {able} (see tamis build --kind)",
+        kind.name()
+    )
+}

@@ -1,0 +1,97 @@
+//! `tamis uniq`: each line once.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tamis::{Filter, Kind};
+
+use super::Outcome;
+use super::remove::cannot;
+use crate::keys::Keys;
+use crate::progress::Progress;
+use crate::sizing::{Hashing, Sizing};
+use crate::store::{Target, is_stdio};
+use crate::{show, store};
+
+/// Print each line the first time it is seen
+///
+/// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams. No line is ever
+/// printed twice, but about a `rate` share of the first occurrences may be dropped, because the filter takes them
+/// for lines it has seen: choose --rate with that in mind.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis uniq --rate 1e-6 urls.txt > distinct.txt
+  crawl | tamis uniq --filter seen.tamis -o seen.tamis   # only what no earlier run has seen")]
+pub(crate) struct Uniq {
+    /// Start from this filter instead of an empty one: lines that it holds have been seen
+    #[arg(
+        long,
+        value_name = "FILTER",
+        conflicts_with_all = [
+            "kind", "rate", "bits_per_key", "memory", "num_keys", "params", "seed", "hash", "random_seed"
+        ]
+    )]
+    filter: Option<PathBuf>,
+
+    /// Write the filter with all lines seen to this file
+    #[arg(short, long, value_name = "FILTER")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    sizing: Sizing,
+
+    #[command(flatten)]
+    hashing: Hashing,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+impl Uniq {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        if self.output.as_deref().is_some_and(is_stdio) {
+            bail!("stdout carries the lines; write the filter to a file with -o");
+        }
+        let target = self.output.as_deref().map(Target::new).transpose()?;
+        let mut filter = match &self.filter {
+            Some(path) => {
+                store::one_stdin(path, &self.keys)?;
+                store::load(path)?.filter
+            }
+            None => self.sizing.empty_filter(&self.hashing, &self.keys)?,
+        };
+        self.print_new(&mut filter)?;
+        show::note_if_crowded(&filter);
+        if let Some(target) = target {
+            target.write(&filter)?;
+        }
+        Ok(Outcome::Fine)
+    }
+
+    fn print_new(&self, filter: &mut tamis::AnyFilter) -> Result<()> {
+        let (hasher, kind) = (filter.hasher(), filter.kind());
+        let seen =
+            filter.as_insert().with_context(|| cannot(kind, "take more keys", Kind::can_insert))?;
+        let progress = Progress::printing("reading", self.keys.size());
+        let mut out = show::output();
+        self.keys.each_batch(hasher, progress, |batch| {
+            for (line, &digest) in batch.lines.iter().zip(batch.digests) {
+                // Repeats are not inserted, so that the filter's number of keys is that of distinct lines.
+                if !seen.contains_digest(digest) {
+                    seen.insert_digest(digest)?;
+                    out.write_all(line)?;
+                    out.write_all(&[self.keys.separator()])?;
+                }
+            }
+            if batch.pause {
+                out.flush()?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(out.flush()?)
+    }
+}

@@ -1,0 +1,133 @@
+//! Errors exit 2, say what is wrong, and say what to do.
+
+use crate::tool::{Folder, numbers};
+
+#[test]
+fn rates_out_of_range_are_refused() {
+    let folder = Folder::new();
+    folder.write("keys", "a\n");
+    for rate in ["0", "1", "100%", "2", "-1", "-0.5%", "nan", "inf", "1e-400", "x", ""] {
+        let rate = format!("--rate={rate}");
+        folder.run(&["build", &rate, "-o", "f", "keys"]).refused(&["--rate", "1e-3"]);
+        folder.run(&["plan", "--keys", "1", &rate]).refused(&["--rate"]);
+    }
+    assert_eq!(folder.names(), ["keys"]);
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_refused() {
+    let folder = Folder::new();
+    folder.run(&["plan", "--keys", "10X"]).refused(&["'X' is not a unit", "10k"]);
+    folder.run(&["plan", "--keys", "1.5"]).refused(&["whole number"]);
+    folder.run(&["plan", "--keys", "5", "--memory", "8MiX"]).refused(&["8MiB"]);
+    folder.run(&["plan", "--keys", "5", "--memory", "0"]).refused(&["memory"]);
+    folder.run(&["plan", "--keys", "5", "--bits-per-key=-3"]).refused(&["bits per key"]);
+    folder.run(&["plan", "--keys", "5", "--bits-per-key=nan"]).refused(&["bits per key"]);
+    folder.run(&["plan"]).refused(&["--keys"]);
+    folder
+        .run(&["plan", "--keys", "5", "--rate", "1%", "--memory", "1M"])
+        .refused(&["cannot be used with"]);
+}
+
+#[test]
+fn an_input_that_cannot_be_counted_needs_keys() {
+    let folder = Folder::new();
+    folder.feed(&["build", "-o", "f"], "a\n").refused(&["--keys 10M"]);
+    folder.feed(&["uniq"], "a\n").refused(&["--keys 10M"]);
+}
+
+#[test]
+fn kinds_that_cannot_remove_or_count_name_those_that_can() {
+    let folder = Folder::new();
+    folder.write("keys", "a\n");
+    for kind in ["bloom", "blocked"] {
+        folder.ok(&["build", "--kind", kind, "-o", "f", "keys"]);
+        let before = folder.read("f");
+        folder.run(&["remove", "f", "keys"]).refused(&[kind, "counting"]);
+        folder.run(&["count", "f", "keys"]).refused(&[kind, "counting"]);
+        assert_eq!(folder.read("f"), before);
+    }
+}
+
+#[test]
+fn mismatches_name_the_field() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(10));
+    let base = ["--keys", "10", "--param", "hashes=3", "--bits-per-key", "8"];
+    folder.ok(&[&["build", "-o", "f"], &base[..], &["keys"]].concat());
+    for (options, field) in [
+        (&["--seed", "1"][..], "seed"),
+        (&["--hash", "sip13"], "hash"),
+        (&["--kind", "counting"], "kind"),
+        (&["--param", "bits=200"], "bits"),
+        (&["--param", "hashes=4"], "hashes"),
+    ] {
+        folder.ok(&[&["build", "-o", "g"], &base[..], options, &["keys"]].concat());
+        folder.run(&["merge", "f", "--filter", "g", "-o", "m"]).refused(&[
+            "f and g",
+            "differ in",
+            field,
+        ]);
+    }
+    assert!(!folder.names().contains(&"m".to_owned()));
+}
+
+#[test]
+fn kinds_params_hashes_and_seeds_are_checked() {
+    let folder = Folder::new();
+    folder.write("keys", "a\n");
+    let build =
+        |options: &[&str]| folder.run(&[&["build", "-o", "f"], options, &["keys"]].concat());
+    build(&["--kind", "cuckoo"]).refused(&["bloom", "blocked"]);
+    build(&["--kind", "compressed"]).refused(&["bloom", "blocked"]);
+    build(&["--param", "block=512"]).refused(&["bloom has no param block", "hashes"]);
+    build(&["--kind", "blocked", "--param", "block=100"]).refused(&["256 or 512"]);
+    build(&["--param", "block"]).refused(&["block=512"]);
+    build(&["--hash", "md5"]).refused(&["xxh3", "sip13"]);
+    build(&["--seed", "0x1ffffffffffffffff"]).refused(&["64 bits", "sip13"]);
+    build(&["--random-seed", "--hash", "xxh3"]).refused(&["sip13"]);
+    build(&["--random-seed", "--seed", "1"]).refused(&["cannot be used with"]);
+    build(&["-d", ","]).refused(&["--field"]);
+    build(&["-f", "0"]).refused(&["--field"]);
+    assert_eq!(folder.names(), ["keys"]);
+}
+
+#[test]
+fn what_is_not_a_filter_is_refused() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(100));
+    folder.write("empty", "");
+    folder.ok(&["build", "-o", "f", "keys"]);
+    let cut = folder.read("f");
+    folder.write("cut", &cut[..cut.len() - 1]);
+    for verb in ["check", "info", "inspect", "add", "verify", "remove", "count"] {
+        folder.run(&[verb, "keys"]).refused(&["keys: magic", "not a tamis file"]);
+        folder.run(&[verb, "empty"]).refused(&["empty: "]);
+        folder.run(&[verb, "cut"]).refused(&["cut: sections"]);
+        folder.run(&[verb, "missing"]).refused(&["missing: No such file"]);
+    }
+    folder.run(&["check", "--mmap", "cut"]).refused(&["cut: sections"]);
+    folder.run(&["check", "--mmap", "empty"]).refused(&["empty: "]);
+}
+
+#[test]
+fn inputs_and_outputs_that_cannot_be_are_refused() {
+    let folder = Folder::new();
+    folder.write("keys", "a\n");
+    folder.run(&["build", "-o", "f", "missing"]).refused(&["cannot open missing"]);
+    folder.run(&["build", "-o", "f", "."]).refused(&["directory"]);
+    folder.run(&["build", "-o", ".", "keys"]).refused(&["directory"]);
+    folder.run(&["build", "-o", "no/f", "keys"]).refused(&["no folder no"]);
+    folder.run(&["uniq", "-o", "-", "keys"]).refused(&["stdout carries the lines"]);
+    folder.run(&["merge", "keys", "-o", "m"]).refused(&["--filter"]);
+    folder.run(&["build", "keys"]).refused(&["--output"]);
+    assert_eq!(folder.names(), ["keys"]);
+}
+
+#[test]
+fn a_filter_that_cannot_be_allocated_is_refused() {
+    let folder = Folder::new();
+    // Beyond the address space, so that no system takes it on trust.
+    let huge = ["--kind", "counting", "--param", "width=16", "--memory", "500T", "--keys", "1"];
+    folder.run(&[&["build", "-o", "f"], &huge[..]].concat()).refused(&["cannot allocate"]);
+}

@@ -1,0 +1,8 @@
+//! The command line as its users meet it.
+
+mod errors;
+mod files;
+mod keys;
+mod pipes;
+mod tool;
+mod verbs;

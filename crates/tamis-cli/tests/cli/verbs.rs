@@ -1,0 +1,365 @@
+//! Every verb does what its help says.
+
+use crate::tool::{Folder, numbers};
+
+#[test]
+fn build_inserts_every_line_and_check_finds_it() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(1000));
+    for kind in ["bloom", "counting", "blocked"] {
+        folder.ok(&["build", "--kind", kind, "--rate", "1%", "-o", "f", "keys"]);
+        assert_eq!(folder.ok(&["check", "f", "keys"]), numbers(1000), "{kind}");
+        let facts = folder.json(&["info", "--json", "f"]);
+        assert_eq!(facts["kind"], kind);
+        assert_eq!((facts["keys"].as_u64(), facts["capacity"].as_u64()), (Some(1000), Some(1000)));
+    }
+}
+
+#[test]
+fn sizes_are_met() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(10_000));
+    let bits = |options: &[&str]| {
+        let args = [&["build", "-o", "f"], options, &["keys"]].concat();
+        folder.ok(&args);
+        let facts = folder.json(&["info", "--json", "f"]);
+        facts["params"]["bits"].as_u64().expect("bits")
+    };
+    assert_eq!(bits(&["--bits-per-key", "12"]), 120_000);
+    assert_eq!(bits(&["--memory", "8KiB"]), 65_536);
+    assert_eq!(bits(&["--param", "bits=4096", "--memory", "8KiB"]), 4_096);
+    assert_eq!(bits(&["--rate", "1%"]), bits(&[]), "1% is the default");
+    assert!(bits(&["--rate", "0.1%"]) > bits(&["--rate", "1%"]));
+}
+
+#[test]
+fn more_lines_than_planned_are_noted() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(100));
+    let run = folder.run(&["build", "--keys", "10", "-o", "f", "keys"]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.stderr.contains("holds 100 keys but was planned for 10"), "{}", run.stderr);
+    let facts = folder.json(&["info", "--json", "f"]);
+    assert!(facts["warning"].as_str().expect("a warning").contains("planned for 10"));
+    let run = folder.run(&["info", "f"]);
+    assert!(run.stderr.contains("planned for 10"), "{}", run.stderr);
+}
+
+#[test]
+fn few_keys_are_legal() {
+    let folder = Folder::new();
+    for (n, kind) in [0, 1, 2].into_iter().zip(["bloom", "counting", "blocked"]) {
+        folder.write("keys", numbers(n));
+        folder.ok(&["build", "--kind", kind, "-o", "f", "keys"]);
+        folder.ok(&["verify", "f"]);
+        let run = folder.run(&["check", "f", "keys"]);
+        assert_eq!((run.code, run.text()), (Some((n == 0).into()), numbers(n)));
+        folder.json(&["plan", "--keys", &n.to_string(), "--kind", kind, "--json"]);
+    }
+}
+
+#[test]
+fn check_selects_as_grep_does() {
+    let folder = Folder::new();
+    folder.write("keys", "apple\npear\n");
+    folder.ok(&["build", "--rate", "1e-9", "-o", "f", "keys"]);
+    let input = "apple\nfig\npear\nplum\n";
+    assert_eq!(folder.feed(&["check", "f"], input).ok(), "apple\npear\n");
+    assert_eq!(folder.feed(&["check", "-v", "f"], input).ok(), "fig\nplum\n");
+    assert_eq!(folder.feed(&["check", "-c", "f"], input).ok(), "2\n");
+    assert_eq!(folder.feed(&["check", "-q", "f"], input).ok(), "");
+    let facts = folder.feed(&["check", "--json", "f", "-"], input).ok();
+    let facts: serde_json::Value = serde_json::from_str(&facts).expect("JSON");
+    assert_eq!((facts["lines"].as_u64(), facts["selected"].as_u64()), (Some(4), Some(2)));
+    for args in [&["check", "f"][..], &["check", "-q", "f"]] {
+        let none = folder.feed(args, "fig\n");
+        assert_eq!((none.code, none.text().as_str(), none.stderr.as_str()), (Some(1), "", ""));
+    }
+    let none = folder.feed(&["check", "-c", "f"], "fig\n");
+    assert_eq!((none.code, none.text().as_str()), (Some(1), "0\n"));
+}
+
+#[test]
+fn mapped_answers_are_loaded_answers() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(2_000));
+    folder.write("questions", numbers(40_000));
+    for kind in ["bloom", "counting", "blocked"] {
+        folder.ok(&["build", "--kind", kind, "--rate", "5%", "-o", "f", "keys"]);
+        let loaded = folder.ok(&["check", "f", "questions"]);
+        assert!(loaded.lines().count() > 2_000, "some strangers slip through at 5%");
+        assert_eq!(folder.ok(&["check", "--mmap", "f", "questions"]), loaded, "{kind}");
+    }
+}
+
+#[test]
+fn add_changes_the_file_or_another() {
+    let folder = Folder::new();
+    folder.write("keys", "apple\n");
+    folder.write("more", "pear\n");
+    folder.ok(&["build", "--keys", "10", "--rate", "1e-9", "-o", "f", "keys"]);
+    folder.ok(&["add", "f", "-o", "g", "more"]);
+    assert_eq!(folder.run(&["check", "f", "more"]).code, Some(1));
+    assert_eq!(folder.ok(&["check", "g", "keys", "more"]), "apple\npear\n");
+    folder.feed(&["add", "f"], "pear\n").ok();
+    assert_eq!(folder.content_id("f"), folder.content_id("g"));
+}
+
+#[test]
+fn remove_does_all_lines_and_says_which_were_absent() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(100));
+    folder.ok(&["build", "--kind", "counting", "--rate", "1e-9", "-o", "f", "keys"]);
+    folder.ok(&["build", "--kind", "counting", "--rate", "1e-9", "-o", "g", "keys"]);
+    folder.feed(&["add", "g"], "extra\n");
+    folder.feed(&["remove", "g"], "extra\n").ok();
+    assert_eq!(folder.content_id("f"), folder.content_id("g"));
+    let run = folder.feed(&["remove", "--json", "f"], "1\nstranger\n2\n");
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("1 of 3 lines"), "{}", run.stderr);
+    let facts: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
+    assert_eq!((facts["removed"].as_u64(), facts["absent"].as_u64()), (Some(2), Some(1)));
+    assert_eq!(folder.feed(&["check", "-c", "f"], numbers(100)).text(), "98\n");
+}
+
+#[test]
+fn count_prints_multiplicities() {
+    let folder = Folder::new();
+    folder.write("keys", "a\nb\na\n".to_owned() + &"many\n".repeat(20));
+    folder.ok(&["build", "--kind", "counting", "--rate", "1e-9", "-o", "f", "keys"]);
+    let input = "a\nb\nc\nmany\n";
+    assert_eq!(folder.feed(&["count", "f"], input).ok(), "2\ta\n1\tb\n0\tc\n15+\tmany\n");
+    let json = folder.feed(&["count", "--json", "f"], input).ok();
+    let counts: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect();
+    assert_eq!(counts[0], serde_json::json!({"key": "a", "count": 2}));
+    assert_eq!(counts[3], serde_json::json!({"key": "many", "count": null}));
+}
+
+#[test]
+fn uniq_prints_first_occurrences_and_remembers() {
+    let folder = Folder::new();
+    folder.write("keys", "b\na\nb\nc\na\n");
+    assert_eq!(folder.ok(&["uniq", "--rate", "1e-9", "keys"]), "b\na\nc\n");
+    folder.ok(&["uniq", "--keys", "100", "--rate", "1e-9", "-o", "seen", "keys"]);
+    assert_eq!(folder.json(&["info", "--json", "seen"])["keys"], 3);
+    let run = folder.feed(&["uniq", "--filter", "seen", "-o", "seen"], "a\nd\n");
+    assert_eq!(run.ok(), "d\n");
+    assert_eq!(folder.feed(&["uniq", "--filter", "seen"], "d\ne\n").ok(), "e\n");
+}
+
+#[test]
+fn merge_is_building_from_all_keys() {
+    let folder = Folder::new();
+    folder.write("a", "1\n2\n");
+    folder.write("b", "3\n");
+    for kind in ["bloom", "counting", "blocked"] {
+        for (filter, keys) in [("fa", &["a"][..]), ("fb", &["b"]), ("fab", &["a", "b"])] {
+            let args = [&["build", "--kind", kind, "--keys", "10", "-o", filter], keys].concat();
+            folder.ok(&args);
+        }
+        folder.ok(&["merge", "fa", "--filter", "fb", "-o", "m"]);
+        assert_eq!(folder.content_id("m"), folder.content_id("fab"), "{kind}");
+        assert_eq!(folder.read("m"), folder.read("fab"), "{kind}");
+    }
+}
+
+#[test]
+fn info_has_the_facts_of_the_contract() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(1000));
+    folder.ok(&["build", "--hash", "sip13", "--seed", "0xffffffffffffffffff", "-o", "f", "keys"]);
+    let facts = folder.json(&["info", "--json", "f"]);
+    assert_eq!((facts["kind"].as_str(), facts["hash"].as_str()), (Some("bloom"), Some("sip13")));
+    assert_eq!(facts["seed"], "0xffffffffffffffffff");
+    assert!(facts["params"]["bits"].is_u64() && facts["params"]["hashes"].is_u64());
+    assert_eq!(facts["content_id"].as_str().map(str::len), Some(32));
+    let rate = facts["predicted_rate"].as_f64().expect("a rate");
+    assert!((0.005..0.02).contains(&rate), "{rate}");
+    assert!((0.4..0.6).contains(&facts["fill"].as_f64().expect("a share")));
+    let file_bytes = facts["file_bytes"].as_u64().expect("bytes");
+    assert_eq!(file_bytes, folder.read("f").len() as u64);
+    assert_eq!(facts["wire_bits_per_key"].as_f64(), Some(file_bytes as f64 * 8.0 / 1000.0));
+    assert!(facts["bits_per_key"].as_f64().expect("bits") > 9.0);
+    let table = folder.ok(&["info", "f"]);
+    for word in ["kind", "bloom", "rate", "content id", "sip13"] {
+        assert!(table.contains(word), "{word} is not in\n{table}");
+    }
+}
+
+#[test]
+fn inspect_draws_header_and_bits() {
+    let folder = Folder::new();
+    folder.write("keys", "apple\npear\n");
+    for (kind, drawn) in [("bloom", "#"), ("counting", "2"), ("blocked", "block 0")] {
+        folder.ok(&["build", "--kind", kind, "-o", "f", "keys"]);
+        let picture = folder.ok(&["inspect", "f"]);
+        for word in ["89 54 41 4d 49 53 0d 0a", "magic", "section 0 offset", "raw", kind, drawn] {
+            assert!(picture.contains(word), "{word} is not in\n{picture}");
+        }
+        let facts = folder.json(&["inspect", "--json", "f"]);
+        let fields = facts["fields"].as_array().expect("fields");
+        let last = fields.last().expect("a field");
+        let end = last["offset"].as_u64().expect("an offset") + 8;
+        assert_eq!(Some(end), facts["header_bytes"].as_u64(), "every byte has a name");
+        assert_eq!(facts["sections"][0]["encoding"], "raw");
+    }
+    folder.write("keys", numbers(10_000));
+    folder.ok(&["build", "-o", "f", "keys"]);
+    let picture = folder.ok(&["inspect", "f"]);
+    assert!(picture.contains("more") && picture.lines().count() < 120, "{picture}");
+}
+
+#[test]
+fn verify_names_the_damaged_field() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(1000));
+    folder.ok(&["build", "-o", "f", "keys"]);
+    assert_eq!(folder.ok(&["verify", "f"]), "f: ok\n");
+    let mut bytes = folder.read("f");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    folder.write("damaged", bytes);
+    let run = folder.run(&["verify", "damaged", "f"]);
+    assert_eq!((run.code, run.text().as_str()), (Some(2), "f: ok\n"));
+    assert!(run.stderr.contains("damaged: section data"), "{}", run.stderr);
+    let run = folder.run(&["verify", "--json", "f", "damaged"]);
+    assert_eq!(run.code, Some(2));
+    let facts: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
+    assert_eq!((facts[0]["ok"].as_bool(), facts[1]["ok"].as_bool()), (Some(true), Some(false)));
+    assert!(facts[1]["error"].as_str().expect("an error").contains("section data"));
+}
+
+#[test]
+fn plan_keeps_its_contract() {
+    let folder = Folder::new();
+    let goal = ["plan", "--keys", "1M", "--rate", "0.1%", "--json"];
+    let all = folder.json(&goal);
+    let all = all.as_array().expect("an array");
+    assert_eq!(all.len(), 3);
+    assert!(all.iter().all(|plan| plan["reason"].is_string()));
+    let bits = |plan: &serde_json::Value| plan["predicted"]["bits_per_key"].as_f64();
+    assert!(all.is_sorted_by_key(|plan| bits(plan).expect("bits")), "best first");
+    for kind in ["bloom", "counting", "blocked"] {
+        let plan = folder.json(&[&goal[..], &["--kind", kind, "--seed", "7"]].concat());
+        assert_eq!(plan["kind"], kind);
+        assert!(
+            plan["params"].as_object().expect("params").values().all(serde_json::Value::is_u64)
+        );
+        for fact in [
+            "rate",
+            "bits_per_key",
+            "wire_bits_per_key",
+            "blocks_per_insert",
+            "blocks_per_hit",
+            "blocks_per_miss",
+        ] {
+            assert!(plan["predicted"][fact].is_f64(), "{fact}");
+        }
+        assert!(plan["predicted"]["rate"].as_f64() <= Some(0.001));
+    }
+    assert!(folder.ok(&["plan", "--keys", "1M"]).contains("blocked"));
+}
+
+#[test]
+fn seeds_decide_content() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(100));
+    let id = |options: &[&str]| {
+        folder.ok(&[&["build", "-o", "f"], options, &["keys"]].concat());
+        folder.content_id("f")
+    };
+    assert_eq!(id(&[]), id(&["--seed", "0"]));
+    assert_eq!(id(&["--seed", "255"]), id(&["--seed", "0xff"]));
+    assert_ne!(id(&["--seed", "1"]), id(&["--seed", "2"]));
+    assert_ne!(id(&["--random-seed"]), id(&["--random-seed"]));
+    assert_eq!(folder.json(&["info", "--json", "f"])["hash"], "sip13");
+}
+
+#[test]
+fn completions_and_manual_pages_are_written() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(folder.ok(&["completions", shell]).contains("tamis"), "{shell}");
+    }
+    assert!(folder.ok(&["man"]).contains(".TH tamis 1"));
+    folder.ok(&["man", "--dir", "."]);
+    let names = folder.names();
+    assert!(names.contains(&"tamis.1".to_owned()) && names.contains(&"tamis-build.1".to_owned()));
+}
+
+#[test]
+fn every_help_has_an_example() {
+    let folder = Folder::new();
+    for verb in [
+        "build",
+        "add",
+        "remove",
+        "check",
+        "count",
+        "uniq",
+        "info",
+        "inspect",
+        "merge",
+        "verify",
+        "plan",
+        "completions",
+        "man",
+    ] {
+        let help = folder.ok(&[verb, "--help"]);
+        assert!(help.contains("Examples:\n") && help.contains(&format!("tamis {verb}")), "{help}");
+    }
+    assert!(folder.ok(&["uniq", "--help"]).contains("may be dropped"));
+}
+
+#[test]
+fn bench_prints_the_facts_of_the_contract() {
+    let folder = Folder::new();
+    for kind in ["bloom", "counting", "blocked"] {
+        for keys in ["0", "1", "2", "5000"] {
+            let facts = folder.json(&[
+                "bench",
+                "--kind",
+                kind,
+                "--keys",
+                keys,
+                "--rate",
+                "2%",
+                "--queries",
+                "200k",
+                "--json",
+            ]);
+            for name in [
+                "kind",
+                "keys",
+                "params",
+                "target_rate",
+                "predicted_rate",
+                "measured_rate",
+                "rate_low",
+                "rate_high",
+                "queries",
+                "false_negatives",
+                "bits_per_key",
+                "wire_bits_per_key",
+                "insert_ns",
+                "hit_ns",
+                "miss_ns",
+                "remove_ns",
+                "batch_miss_ns",
+                "blocks_per_insert",
+                "blocks_per_hit",
+                "blocks_per_miss",
+                "overflow_share",
+            ] {
+                assert!(facts.get(name).is_some(), "{name} is missing");
+            }
+            assert_eq!(facts["false_negatives"], 0);
+            assert_eq!(facts["remove_ns"].is_number(), kind == "counting");
+            let number = |name: &str| facts[name].as_f64().expect("a number");
+            assert!(number("rate_low") <= number("predicted_rate"));
+            assert!(number("predicted_rate") <= number("rate_high"));
+        }
+    }
+    folder.run(&["bench", "--rate", "1%"]).refused(&["--keys"]);
+}

@@ -1,0 +1,87 @@
+//! What the documents show is what happens.
+
+#[allow(dead_code, reason = "only part of what the other suite uses")]
+#[path = "cli/tool.rs"]
+mod tool;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tool::{Folder, TAMIS};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The contents of all fenced blocks of a document that are marked with this word.
+fn blocks(document: &str, mark: &str) -> Vec<String> {
+    let opening = format!("```{mark}\n");
+    let bodies = document.split(&opening).skip(1);
+    bodies.map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
+}
+
+/// Runs the commands of a console block in the shell, and checks what each prints. (A shell, because the examples have
+/// pipes, which the crates made for this do not run.)
+fn run_console(block: &str, folder: &Folder) {
+    let mut lines = block.lines().peekable();
+    while let Some(line) = lines.next() {
+        let command = line.strip_prefix("$ ").expect("a command").to_owned();
+        let mut expected = String::new();
+        while let Some(output) = lines.next_if(|line| !line.starts_with("$ ")) {
+            expected += output;
+            expected += "\n";
+        }
+        let tamis = Path::new(TAMIS).parent().expect("a folder").display();
+        let output = Command::new("bash")
+            .args(["-c", &command.replace("cargo run --release --", "tamis")])
+            .env("PATH", format!("{tamis}:{}", std::env::var("PATH").expect("a path")))
+            .current_dir(folder.path())
+            .output()
+            .expect("bash runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{command}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command}");
+    }
+}
+
+#[test]
+fn the_readme_examples_print_what_they_show() {
+    let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
+    assert!(readme.lines().count() <= 150, "a README is read in five minutes");
+    let examples = blocks(&readme, "console");
+    assert!(examples.len() >= 4);
+    let folder = Folder::new();
+    examples.iter().for_each(|block| run_console(block, &folder));
+}
+
+#[test]
+fn the_wire_document_shows_the_golden_file() {
+    let document = fs::read_to_string(repository().join("docs/wire.md")).expect("wire.md");
+    let golden = repository().join("golden/v1/bloom-small.tamis");
+    let drawn = Folder::new().ok(&["inspect", &golden.display().to_string()]);
+    assert_eq!(blocks(&document, "text"), [drawn]);
+}
+
+#[test]
+fn the_golden_files_are_made_by_the_commands_beside_them() {
+    let golden = repository().join("golden/v1");
+    let readme = fs::read_to_string(golden.join("README.md")).expect("the golden README");
+    let commands = blocks(&readme, "sh").concat();
+    let folder = Folder::new();
+    for command in commands.lines() {
+        let tamis = Path::new(TAMIS).parent().expect("a folder").display();
+        let status = Command::new("bash")
+            .args(["-c", command])
+            .env("PATH", format!("{tamis}:{}", std::env::var("PATH").expect("a path")))
+            .current_dir(folder.path())
+            .output()
+            .expect("bash runs");
+        assert!(status.status.success(), "{command}");
+    }
+    let made = folder.names();
+    assert!(!made.is_empty());
+    for name in made {
+        let frozen = fs::read(golden.join(&name)).expect("a golden file of this name");
+        assert_eq!(folder.read(&name), frozen, "{name} is made of other bytes now");
+    }
+}
