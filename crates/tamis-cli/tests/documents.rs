@@ -6,7 +6,7 @@ mod tool;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use tool::{Folder, TAMIS};
 
@@ -21,8 +21,19 @@ fn blocks(document: &str, mark: &str) -> Vec<String> {
     bodies.map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Runs the commands of a console block in the shell, and checks what each prints. (A shell, because the examples have
-/// pipes, which the crates made for this do not run.)
+/// Runs a command in a shell that finds the tool. (A shell, because the examples have pipes, which the crates made for
+/// running documents do not know.)
+fn shell(command: &str, folder: &Folder) -> Output {
+    let tamis = Path::new(TAMIS).parent().expect("a folder").display();
+    Command::new("bash")
+        .args(["-c", command])
+        .env("PATH", format!("{tamis}:{}", std::env::var("PATH").expect("a path")))
+        .current_dir(folder.path())
+        .output()
+        .expect("bash runs")
+}
+
+/// Runs the commands of a console block, and checks what each prints.
 fn run_console(block: &str, folder: &Folder) {
     let mut lines = block.lines().peekable();
     while let Some(line) = lines.next() {
@@ -32,13 +43,7 @@ fn run_console(block: &str, folder: &Folder) {
             expected += output;
             expected += "\n";
         }
-        let tamis = Path::new(TAMIS).parent().expect("a folder").display();
-        let output = Command::new("bash")
-            .args(["-c", &command.replace("cargo run --release --", "tamis")])
-            .env("PATH", format!("{tamis}:{}", std::env::var("PATH").expect("a path")))
-            .current_dir(folder.path())
-            .output()
-            .expect("bash runs");
+        let output = shell(&command.replace("cargo run --release --", "tamis"), folder);
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{command}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command}");
     }
@@ -51,7 +56,9 @@ fn the_readme_examples_print_what_they_show() {
     let examples = blocks(&readme, "console");
     assert!(examples.len() >= 4);
     let folder = Folder::new();
-    examples.iter().for_each(|block| run_console(block, &folder));
+    for block in &examples {
+        run_console(block, &folder);
+    }
 }
 
 #[test]
@@ -69,14 +76,7 @@ fn the_golden_files_are_made_by_the_commands_beside_them() {
     let commands = blocks(&readme, "sh").concat();
     let folder = Folder::new();
     for command in commands.lines() {
-        let tamis = Path::new(TAMIS).parent().expect("a folder").display();
-        let status = Command::new("bash")
-            .args(["-c", command])
-            .env("PATH", format!("{tamis}:{}", std::env::var("PATH").expect("a path")))
-            .current_dir(folder.path())
-            .output()
-            .expect("bash runs");
-        assert!(status.status.success(), "{command}");
+        assert!(shell(command, &folder).status.success(), "{command}");
     }
     let made = folder.names();
     assert!(!made.is_empty());

@@ -72,7 +72,7 @@ pub fn repair(bytes: &[u8]) -> Option<Vec<u8>> {
             .chunks(tamis::wire::CHUNK)
             .flat_map(|chunk| xxh3_64(chunk).to_le_bytes())
             .collect();
-        let start = offset.checked_sub(list.len())?;
+        let start = offset.checked_sub(list.len()).filter(|&start| start >= table)?;
         repaired.get_mut(start..offset)?.copy_from_slice(&list);
         repaired[entry + 32..entry + 40].copy_from_slice(&xxh3_64(&list).to_le_bytes());
     }
