@@ -10,6 +10,7 @@ use crate::bloom::{
 use crate::digest::Digest;
 use crate::filter::{Count, Filter, Insert, Invalid, Label, Mismatch, Params, Remove, Stored};
 use crate::plan::{Goal, PlanError, Prediction};
+use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
 use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
 
 /// The kinds of filters. Numbers and names are allotted once and never reused, also for those that are
@@ -58,7 +59,15 @@ impl Kind {
     ];
 
     /// The kinds that this version can build and read.
-    pub const SUPPORTED: [Self; 3] = [Self::Bloom, Self::Counting, Self::Blocked];
+    pub const SUPPORTED: [Self; 7] = [
+        Self::Bloom,
+        Self::Counting,
+        Self::Blocked,
+        Self::RankIndexed,
+        Self::RankSet,
+        Self::RankCounting,
+        Self::RankMap,
+    ];
 
     /// The number in the header.
     pub const fn id(self) -> u16 {
@@ -104,17 +113,17 @@ impl Kind {
 
     /// Whether filters of this kind take keys one by one; others are built once from all their keys.
     pub const fn can_insert(self) -> bool {
-        matches!(self, Self::Bloom | Self::Counting | Self::Blocked)
+        !matches!(self, Self::Partitioned | Self::Compressed)
     }
 
     /// Whether keys can be removed from filters of this kind.
     pub const fn can_remove(self) -> bool {
-        matches!(self, Self::Counting)
+        matches!(self, Self::Counting | Self::RankIndexed | Self::RankCounting | Self::RankMap)
     }
 
     /// Whether filters of this kind know how often a key is in.
     pub const fn can_count(self) -> bool {
-        matches!(self, Self::Counting)
+        matches!(self, Self::Counting | Self::RankIndexed | Self::RankCounting)
     }
 }
 
@@ -125,6 +134,10 @@ pub enum AnyParams {
     Bloom(BloomParams),
     Counting(CountingParams),
     Blocked(BlockedParams),
+    RankIndexed(RankParams),
+    RankSet(RankParams),
+    RankCounting(RankParams),
+    RankMap(RankParams),
 }
 
 impl AnyParams {
@@ -134,6 +147,10 @@ impl AnyParams {
             Kind::Bloom => model::plan_bloom(goal).map(Self::Bloom),
             Kind::Counting => model::plan_counting(goal).map(Self::Counting),
             Kind::Blocked => model::plan_blocked(goal).map(Self::Blocked),
+            Kind::RankIndexed => RankIndexed::plan(goal).map(Self::RankIndexed),
+            Kind::RankSet => RankSet::plan(goal).map(Self::RankSet),
+            Kind::RankCounting => RankCounting::plan(goal).map(Self::RankCounting),
+            Kind::RankMap => RankMap::plan(goal).map(Self::RankMap),
             _ => Err(PlanError::Unsupported { kind: kind.name() }),
         }
     }
@@ -144,6 +161,10 @@ impl AnyParams {
             Self::Bloom(params) => model::predict_bloom(params, keys),
             Self::Counting(params) => model::predict_counting(params, keys),
             Self::Blocked(params) => model::predict_blocked(params, keys),
+            Self::RankIndexed(params) => RankIndexed::predict(params, keys),
+            Self::RankSet(params) => RankSet::predict(params, keys),
+            Self::RankCounting(params) => RankCounting::predict(params, keys),
+            Self::RankMap(params) => RankMap::predict(params, keys),
         }
     }
 
@@ -153,6 +174,14 @@ impl AnyParams {
             Self::Bloom(params) => Bloom::new(params, label).map(AnyFilter::Bloom),
             Self::Counting(params) => CountingBloom::new(params, label).map(AnyFilter::Counting),
             Self::Blocked(params) => BlockedBloom::new(params, label).map(AnyFilter::Blocked),
+            Self::RankIndexed(params) => {
+                RankIndexed::new(params, label).map(AnyFilter::RankIndexed)
+            }
+            Self::RankSet(params) => RankSet::new(params, label).map(AnyFilter::RankSet),
+            Self::RankCounting(params) => {
+                RankCounting::new(params, label).map(AnyFilter::RankCounting)
+            }
+            Self::RankMap(params) => RankMap::new(params, label).map(AnyFilter::RankMap),
         }
     }
 
@@ -162,6 +191,10 @@ impl AnyParams {
             Self::Bloom(_) => Kind::Bloom,
             Self::Counting(_) => Kind::Counting,
             Self::Blocked(_) => Kind::Blocked,
+            Self::RankIndexed(_) => Kind::RankIndexed,
+            Self::RankSet(_) => Kind::RankSet,
+            Self::RankCounting(_) => Kind::RankCounting,
+            Self::RankMap(_) => Kind::RankMap,
         }
     }
 
@@ -174,6 +207,10 @@ impl AnyParams {
             Self::Bloom(params) => pairs(params),
             Self::Counting(params) => pairs(params),
             Self::Blocked(params) => pairs(params),
+            Self::RankIndexed(params)
+            | Self::RankSet(params)
+            | Self::RankCounting(params)
+            | Self::RankMap(params) => pairs(params),
         }
     }
 }
@@ -185,6 +222,10 @@ pub enum AnyFilter {
     Bloom(Bloom),
     Counting(CountingBloom),
     Blocked(BlockedBloom),
+    RankIndexed(RankIndexed),
+    RankSet(RankSet),
+    RankCounting(RankCounting),
+    RankMap(RankMap),
 }
 
 /// The same expression for whichever filter is inside.
@@ -194,6 +235,10 @@ macro_rules! each {
             Self::Bloom($filter) => $value,
             Self::Counting($filter) => $value,
             Self::Blocked($filter) => $value,
+            Self::RankIndexed($filter) => $value,
+            Self::RankSet($filter) => $value,
+            Self::RankCounting($filter) => $value,
+            Self::RankMap($filter) => $value,
         }
     };
 }
@@ -210,6 +255,10 @@ impl AnyFilter {
             Self::Bloom(filter) => AnyParams::Bloom(filter.params()),
             Self::Counting(filter) => AnyParams::Counting(filter.params()),
             Self::Blocked(filter) => AnyParams::Blocked(filter.params()),
+            Self::RankIndexed(filter) => AnyParams::RankIndexed(filter.params()),
+            Self::RankSet(filter) => AnyParams::RankSet(filter.params()),
+            Self::RankCounting(filter) => AnyParams::RankCounting(filter.params()),
+            Self::RankMap(filter) => AnyParams::RankMap(filter.params()),
         }
     }
 
@@ -222,7 +271,10 @@ impl AnyFilter {
     pub fn as_remove(&mut self) -> Option<&mut dyn Remove> {
         match self {
             Self::Counting(filter) => Some(filter),
-            Self::Bloom(_) | Self::Blocked(_) => None,
+            Self::RankIndexed(filter) => Some(filter),
+            Self::RankCounting(filter) => Some(filter),
+            Self::RankMap(filter) => Some(filter),
+            Self::Bloom(_) | Self::Blocked(_) | Self::RankSet(_) => None,
         }
     }
 
@@ -230,7 +282,9 @@ impl AnyFilter {
     pub fn as_count(&self) -> Option<&dyn Count> {
         match self {
             Self::Counting(filter) => Some(filter),
-            Self::Bloom(_) | Self::Blocked(_) => None,
+            Self::RankIndexed(filter) => Some(filter),
+            Self::RankCounting(filter) => Some(filter),
+            Self::Bloom(_) | Self::Blocked(_) | Self::RankSet(_) | Self::RankMap(_) => None,
         }
     }
 
@@ -240,6 +294,10 @@ impl AnyFilter {
             (Self::Bloom(this), Self::Bloom(other)) => this.union(other),
             (Self::Counting(this), Self::Counting(other)) => this.merge(other),
             (Self::Blocked(this), Self::Blocked(other)) => this.union(other),
+            (Self::RankIndexed(this), Self::RankIndexed(other)) => this.merge(other),
+            (Self::RankSet(this), Self::RankSet(other)) => this.merge(other),
+            (Self::RankCounting(this), Self::RankCounting(other)) => this.merge(other),
+            (Self::RankMap(this), Self::RankMap(other)) => this.merge(other),
             (this, other) => Mismatch::check("kind", this.kind().name(), other.kind().name()),
         }
     }
@@ -286,6 +344,10 @@ impl AnyFilter {
             Kind::Bloom => frame.into_filter().map(Self::Bloom),
             Kind::Counting => frame.into_filter().map(Self::Counting),
             Kind::Blocked => frame.into_filter().map(Self::Blocked),
+            Kind::RankIndexed => frame.into_filter().map(Self::RankIndexed),
+            Kind::RankSet => frame.into_filter().map(Self::RankSet),
+            Kind::RankCounting => frame.into_filter().map(Self::RankCounting),
+            Kind::RankMap => frame.into_filter().map(Self::RankMap),
             other => Err(WireError::Unknown { field: "kind", value: other.name().into() }),
         }
     }

@@ -56,6 +56,7 @@ pub mod filter;
 mod key;
 pub mod math;
 mod plan;
+pub mod rank_indexed;
 pub mod wire;
 
 pub use any::{AnyFilter, AnyParams, Kind};
@@ -68,6 +69,7 @@ pub use filter::{
 };
 pub use key::Key;
 pub use plan::{Goal, Plan, PlanError, Prediction, Size, choose};
+pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
 pub use wire::{ContentId, Encoded, Limits, WireError};
 
 /// The README's Rust example, run as a test.

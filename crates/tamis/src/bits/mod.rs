@@ -5,10 +5,12 @@
 //! ```
 
 mod bit_vec;
+pub(crate) mod field;
 mod line;
 mod packed;
 mod prefetch;
 pub mod rank;
+mod stream;
 mod words;
 
 pub use bit_vec::BitVec;
@@ -16,4 +18,5 @@ pub(crate) use bit_vec::{set, test};
 pub use line::Line;
 pub use packed::{MAX_FIELD_WIDTH, Packed};
 pub(crate) use prefetch::{AHEAD, prefetch};
+pub(crate) use stream::{BitReader, BitWriter};
 pub use words::{OutOfMemory, SharedBytes, Words};

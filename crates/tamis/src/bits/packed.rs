@@ -1,5 +1,6 @@
 //! Fields of a fixed width, packed without gaps.
 
+use super::field;
 use super::words::{OutOfMemory, Words};
 
 /// The widest field. (57 bits from any bit offset lie inside eight bytes; wider contents are two fields.)
@@ -71,30 +72,15 @@ impl Packed {
     #[inline]
     pub fn get(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
-        let bit = index * u64::from(self.width);
-        let (word, offset) = ((bit >> 6) as usize, (bit & 63) as u32);
-        let words = self.words.as_slice();
-        let mut value = words[word] >> offset;
-        if offset + self.width > 64 {
-            value |= words[word + 1] << (64 - offset);
-        }
-        value & self.max_value()
+        field::get(self.words.as_slice(), index * u64::from(self.width), self.width)
     }
 
     /// Writes field `index`; bits of `value` beyond the width are dropped.
     #[inline]
     pub fn set(&mut self, index: u64, value: u64) {
         debug_assert!(index < self.len);
-        let (mask, width) = (self.max_value(), self.width);
-        let value = value & mask;
-        let bit = index * u64::from(width);
-        let (word, offset) = ((bit >> 6) as usize, (bit & 63) as u32);
-        let words = self.words.as_mut_slice();
-        words[word] = words[word] & !(mask << offset) | value << offset;
-        if offset + width > 64 {
-            let placed = 64 - offset;
-            words[word + 1] = words[word + 1] & !(mask >> placed) | value >> placed;
-        }
+        let at = index * u64::from(self.width);
+        field::put(self.words.as_mut_slice(), at, self.width, value);
     }
 
     /// All fields in order.

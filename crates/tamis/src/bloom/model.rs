@@ -31,7 +31,7 @@ use crate::math::occupancy::{Occupancy, expected_power, power_spread};
 use crate::math::solve::first_true;
 use crate::math::tail::binomial_pmf;
 use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
-use crate::wire;
+use crate::wire::{self, Encoding};
 
 impl Bloom {
     /// An empty filter for so many keys at this rate, with XXH3 and seed 0.
@@ -178,7 +178,7 @@ fn per_key(bits: u64, keys: u64) -> f64 {
 }
 
 fn wire_per_key(params: usize, array_bits: u64, keys: u64) -> f64 {
-    per_key(wire::raw_len(params, &[array_bits.div_ceil(64) * 8]) * 8, keys)
+    per_key(wire::planned_len(params, Encoding::Raw, array_bits.div_ceil(64) * 8) * 8, keys)
 }
 
 /// phi(j) and the second moment that its spread needs, for every load j at which a block is not yet hopeless.

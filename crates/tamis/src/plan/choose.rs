@@ -50,6 +50,14 @@ fn reason(kind: Kind) -> &'static str {
             "the least memory of the Bloom kinds; a lookup that hits reads k cache lines"
         }
         Kind::Counting => "keys can be removed and counted, for four times the memory of bloom",
+        Kind::RankIndexed => {
+            "less memory than bloom below 0.25%, and keys can be removed and counted"
+        }
+        Kind::RankSet => {
+            "as rank-indexed, with equal identities stored once; keys cannot be removed"
+        }
+        Kind::RankCounting => "as rank-indexed, for keys that come often: a cell counts up to four",
+        Kind::RankMap => "as rank-indexed, with a small value for every key",
         Kind::Blocked => "one cache line a lookup, for somewhat more memory than bloom",
         _ => "",
     }

@@ -27,6 +27,11 @@ impl<'a> Payload<'a> {
         let bytes = words.as_le_bytes();
         Self { role, encoding: Encoding::Raw, decoded: bytes.len() as u64, bytes }
     }
+
+    /// Bytes in a form of the kind's own, which stand for so many bytes of memory.
+    pub(crate) fn trimmed(role: u8, bytes: Vec<u8>, decoded: u64) -> Self {
+        Self { role, encoding: Encoding::Trimmed, decoded, bytes: Cow::Owned(bytes) }
+    }
 }
 
 /// A filter as bytes, in pieces that borrow the filter's memory, so that writing a large filter to a file takes
@@ -94,17 +99,10 @@ pub(crate) fn encode<'a, F: Stored>(filter: &F, payloads: Vec<Payload<'a>>) -> E
     Encoded { pieces }
 }
 
-/// Bytes of a filter with so many params whose raw sections have these lengths: what
-/// [`Encoded::len`] would say, for planning.
-pub(crate) fn raw_len(params: usize, sections: &[u64]) -> u64 {
-    let section = |&stored: &u64| Section {
-        role: 0,
-        encoding: Encoding::Raw,
-        offset: 0,
-        stored,
-        decoded: stored,
-        checksum: 0,
-    };
+/// Bytes of a filter with so many params and one section of this length: what [`Encoded::len`] would say, for
+/// planning.
+pub(crate) fn planned_len(params: usize, encoding: Encoding, stored: u64) -> u64 {
+    let section = Section { role: 0, encoding, offset: 0, stored, decoded: stored, checksum: 0 };
     let mut header = Header {
         object: Object::Filter,
         kind: Kind::Bloom,
@@ -112,7 +110,7 @@ pub(crate) fn raw_len(params: usize, sections: &[u64]) -> u64 {
         keys: 0,
         capacity: 0,
         params: vec![0; params],
-        sections: sections.iter().map(section).collect(),
+        sections: vec![section],
     };
     header.lay_out()
 }

@@ -32,6 +32,18 @@ pub enum Object {
 pub enum Encoding {
     /// Little-endian words as they lie in memory, 64-byte aligned, so that they can be mapped.
     Raw = 0,
+    /// Only what is in use, in a form of the kind's own; see `docs/wire.md`.
+    Trimmed = 1,
+}
+
+impl Encoding {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Trimmed => "trimmed",
+        }
+    }
 }
 
 /// One entry of the section table.
@@ -63,6 +75,7 @@ impl Section {
         let after_checksums = end.checked_add(self.chunks().checked_mul(CHECKSUM as u64)?)?;
         match self.encoding {
             Encoding::Raw => after_checksums.checked_next_multiple_of(Line::BYTES as u64),
+            Encoding::Trimmed => Some(after_checksums),
         }
     }
 }
@@ -218,6 +231,7 @@ fn header_len(params: usize, sections: usize) -> usize {
 fn parse_entry(entry: &[u8]) -> Result<Section, WireError> {
     let encoding = match entry[1] {
         0 => Encoding::Raw,
+        1 => Encoding::Trimmed,
         other => {
             return Err(WireError::Unknown { field: "section encoding", value: other.to_string() });
         }

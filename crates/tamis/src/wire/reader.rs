@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::header::{CHECKSUM, FIXED, Header, Section, u64_at};
+use super::header::{CHECKSUM, Encoding, FIXED, Header, Section, u64_at};
 use super::{CHUNK, Limits, WireError};
 use crate::bits::{SharedBytes, Words};
 use crate::filter::{Label, Params, Stored};
@@ -108,6 +108,7 @@ impl<'a> Frame<'a> {
     /// The next section, which must have this role and hold `len` words.
     pub(crate) fn words(&mut self, role: u8, len: u64) -> Result<Words, WireError> {
         let section = self.next_section(role)?;
+        check_encoding(&section, Encoding::Raw)?;
         if len.checked_mul(8) != Some(section.decoded) {
             return Err(WireError::Value {
                 field: "section length",
@@ -120,25 +121,55 @@ impl<'a> Frame<'a> {
             need: section.decoded,
             limit: usize::MAX as u64,
         };
+        if let Body::Shared(bytes) = &self.body {
+            let (Ok(offset), Ok(len)) = (usize::try_from(section.offset), usize::try_from(len))
+            else {
+                return Err(beyond);
+            };
+            return Words::shared(bytes, offset, len).ok_or(WireError::Value {
+                field: "section offset",
+                value: section.offset,
+                expected: "words in place need a little-endian machine and aligned bytes",
+            });
+        }
+        // Raw data is all there, so this allocates no more than the input has.
+        let mut words = Words::zeroed(len).map_err(|_| beyond)?;
+        words.fill_from_le_bytes(|bytes| self.fill(&section, bytes))?;
+        Ok(words)
+    }
+
+    /// Whether there is another section.
+    pub(crate) fn has_more(&self) -> bool {
+        self.next < self.header.sections.len()
+    }
+
+    /// The bytes of the next section, which must have this role and be trimmed, and the bytes of memory that they
+    /// claim to stand for. They are checked also where the frame is shared, for they must be read anyway.
+    pub(crate) fn trimmed(&mut self, role: u8) -> Result<(Vec<u8>, u64), WireError> {
+        let section = self.next_section(role)?;
+        check_encoding(&section, Encoding::Trimmed)?;
+        // All of it is there: the header was parsed against the input's length.
+        let mut bytes = vec![0; section.stored as usize];
+        self.fill(&section, &mut bytes)?;
+        Ok((bytes, section.decoded))
+    }
+
+    /// Reads the section that was asked for last, every checksum checked.
+    fn fill(&mut self, section: &Section, bytes: &mut [u8]) -> Result<(), WireError> {
         match &mut self.body {
-            Body::Shared(bytes) => {
-                let (Ok(offset), Ok(len)) = (usize::try_from(section.offset), usize::try_from(len))
-                else {
-                    return Err(beyond);
-                };
-                Words::shared(bytes, offset, len).ok_or(WireError::Value {
-                    field: "section offset",
-                    value: section.offset,
-                    expected: "words in place need a little-endian machine and aligned bytes",
-                })
-            }
             Body::Streamed { source, position } => {
-                let checksums = read_checksums(*source, position, &section)?;
-                // Raw data is all there, so this allocates no more than the input has.
-                let mut words = Words::zeroed(len).map_err(|_| beyond)?;
-                words.fill_from_le_bytes(|bytes| read_chunks(*source, &checksums, bytes))?;
+                let checksums = read_checksums(*source, position, section)?;
+                read_chunks(*source, &checksums, bytes)?;
                 *position += section.stored;
-                Ok(words)
+                Ok(())
+            }
+            Body::Shared(shared) => {
+                let before = self.next.checked_sub(2).and_then(|at| self.header.sections.get(at));
+                let mut position =
+                    before.map_or(self.header.encoded_len(), |last| last.offset + last.stored);
+                let mut source = &(***shared).as_ref()[position as usize..];
+                let checksums = read_checksums(&mut source, &mut position, section)?;
+                read_chunks(&mut source, &checksums, bytes)
             }
         }
     }
@@ -171,6 +202,17 @@ impl<'a> Frame<'a> {
             expected: "no sections beyond those of this kind",
         })
     }
+}
+
+fn check_encoding(section: &Section, wanted: Encoding) -> Result<(), WireError> {
+    if section.encoding == wanted {
+        return Ok(());
+    }
+    Err(WireError::Value {
+        field: "section encoding",
+        value: section.encoding as u64,
+        expected: "the encoding that sections of this kind have",
+    })
 }
 
 fn fetch(

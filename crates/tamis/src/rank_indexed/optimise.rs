@@ -1,0 +1,243 @@
+//! The smallest layout for a rate, and the lowest rate for a size.
+//!
+//! Symbols as in [`model`](super::model). The search is split where the problem splits. The rate leaves
+//! few sensible pairs of r and B L (notes, section 4: lambda is best at or just under what the rate
+//! allows). For a frame of r, B, L and S each level has a threshold W and the least pool J that its share
+//! of Po allows, and the levels meet only in that share and in pointer widths. So every frame is first
+//! judged with even shares, and only the best few are settled exactly.
+
+use alloc::vec::Vec;
+
+use super::levels::{Bid, Levels, lesser};
+use super::model::{Layout, rate, rate_of};
+
+/// The base index of a bucket is one machine word.
+pub const MAX_LOCATIONS: u32 = 64;
+/// A wider fingerprint would not leave one full bucket of locations below the most identities.
+pub const MAX_FINGERPRINT: u32 = 56;
+/// The mean chain never exceeds this, asked for or not: a lookup walks it, and at 1e5 keys the notes found no
+/// better layout beyond (section 4, scanned to 10.5).
+pub const MAX_LAMBDA: f64 = 3.5;
+/// The paper's Po.
+pub const DEFAULT_OVERFLOW: f64 = 1e-10;
+/// U stays below this, so that identities leave room in a word.
+const MAX_IDENTITIES: f64 = 4611686018427387904.0;
+/// The smallest group that is considered when there is more than one: below, the margin of the pools exceeds
+/// the pointer bits that are saved.
+const SMALLEST_GROUP: f64 = 500.0;
+/// The largest group that is considered when there is more than one: beyond, the margin is nothing and
+/// the pointers grow.
+const LARGEST_GROUP: f64 = 1e6;
+/// How many of the bids are settled exactly. Settling all of them, in a wider neighbourhood and with more
+/// buckets to choose from, gained at most 0.007 bits per key over 180 goals from 2 to 3e9 keys.
+const SETTLED: usize = 4;
+/// A budget's rate is enclosed to this ratio, in ln: 0.003 bits per key.
+const FINEST: f64 = 2e-3;
+/// The largest rate that a budget is answered with.
+const HIGHEST_RATE: f64 = 0.9;
+
+/// What is asked of a layout beside its rate or its size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demand {
+    /// n; none is planned like one.
+    pub keys: u64,
+    /// Counter or value bits of a cell.
+    pub extra: u32,
+    /// Po.
+    pub overflow: f64,
+    /// The longest mean chain.
+    pub max_lambda: f64,
+    /// The most groups; 1 gives the structure of the paper.
+    pub max_groups: u64,
+}
+
+impl Demand {
+    /// So many keys, with nothing beside the fingerprints, the paper's Po, and chains and groups as they fit
+    /// best.
+    pub fn new(keys: u64) -> Self {
+        let overflow = DEFAULT_OVERFLOW;
+        Self { keys, extra: 0, overflow, max_lambda: MAX_LAMBDA, max_groups: u64::MAX }
+    }
+
+    /// The keys to size for.
+    pub(crate) fn sized_keys(&self) -> u64 {
+        self.keys.max(1)
+    }
+}
+
+/// The layout of the fewest bits whose [`rate`] is at most `rate` and whose
+/// [`overflow_bound`](super::model::overflow_bound) is at most the demanded one; `None` if none exists
+/// with U below 2^62 or if a number makes no sense.
+///
+/// Printed: r = ceil(log2(lambda/eps)) for a chosen lambda. Ours: the exact rate takes the place of
+/// lambda 2^-r, which saves up to 0.008 bits per key at 1% and more above; r and lambda are chosen together.
+/// Tested by `section_four` and `sweep`.
+pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
+    let sensible = rate > 0.0 && rate < 1.0 && demand.overflow > 0.0 && demand.max_lambda > 0.0;
+    if !sensible {
+        return None;
+    }
+    let judge = |&(fingerprint, places): &Split, buckets: f64, groups: f64| {
+        let frame = frame(demand, fingerprint, places, buckets, groups)?;
+        Some(Levels::new(demand, frame)?.even_shares())
+    };
+    let plain: Vec<(Split, f64, Bid)> = splits(demand, rate)
+        .filter_map(|split| {
+            let least = libm::ceil(split.1 / f64::from(MAX_LOCATIONS));
+            Some((split, least, judge(&split, least, 1.0)?))
+        })
+        .collect();
+    // Groups and more buckets save less than a pointer, and where groups are tried a pointer is less than
+    // half a bit for each key.
+    let hopeless = plain.iter().map(|plain| plain.2.0).min()? + demand.sized_keys() / 2;
+    let mut bids: Vec<Bid> = Vec::new();
+    for (split, least, plain) in &plain {
+        if plain.0 > hopeless && *least > SMALLEST_GROUP {
+            continue;
+        }
+        let grouped =
+            group_numbers(demand, *least).filter_map(|groups| judge(split, *least, groups));
+        let best = grouped.fold(*plain, lesser);
+        bids.push(best);
+        let finer = finer_groups(demand, best.1.groups as f64);
+        bids.extend(finer.filter_map(|groups| judge(split, *least, groups)));
+        bids.extend(more_buckets(*least).filter_map(|buckets| judge(split, buckets, 1.0)));
+    }
+    bids.sort_by_key(|bid| bid.0);
+    bids.dedup();
+    bids.truncate(SETTLED);
+    let settled = bids.into_iter().filter_map(|bid| Some(Levels::new(demand, bid.1)?.settle(bid)));
+    settled.min_by_key(|bid| bid.0).map(|bid| bid.1)
+}
+
+/// The layout of the lowest rate that takes at most so many bits per key; `None` if none does.
+///
+/// Bits rise as the rate falls, apart from steps of a few thousandths where a pointer gains a bit, so the
+/// rate is enclosed: by secants, which begin with a bit per key for every halving of the rate, and by
+/// halving where a handful of buckets makes the steps coarse. Tested by `budgets`.
+pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
+    let point = |layout: &Layout| {
+        let excess = layout.bits_per_key(demand.keys) - bits_per_key;
+        (libm::log(rate(layout, demand.sized_keys())), excess)
+    };
+    let mut best = optimise(demand, HIGHEST_RATE).filter(|layout| point(layout).1 <= 0.0)?;
+    let mut last = point(&best);
+    let mut low = libm::log(demand.sized_keys() as f64 / MAX_IDENTITIES);
+    let mut high = last.0;
+    // Next to the most identities a frame can fail for its rounding alone.
+    let mut refused = false;
+    let mut slope = -core::f64::consts::LN_2;
+    for round in 0..24 {
+        if high - low <= FINEST {
+            break;
+        }
+        let secant = last.0 - slope * last.1;
+        let probe = if round < 8 && !refused { secant } else { 0.5 * (low + high) };
+        let probe = probe.clamp(low + 0.5 * FINEST, high - 0.5 * FINEST);
+        let Some(layout) = optimise(demand, libm::exp(probe)) else {
+            low = probe;
+            refused = true;
+            continue;
+        };
+        refused = false;
+        let (ln_rate, excess) = point(&layout);
+        // Closer points show the steps and not the slope, which lies between those of long and short chains.
+        if libm::fabs(excess - last.1) > 0.02 {
+            slope = ((probe - last.0) / (excess - last.1)).clamp(-4.0, -0.4);
+        }
+        // The rate asked for and not the one found, which stands still where the longest chain rules.
+        last = (probe, excess);
+        if excess <= 0.0 {
+            high = ln_rate.min(probe);
+            best = layout;
+        } else {
+            low = probe;
+        }
+    }
+    Some(best)
+}
+
+/// The best levels for a frame that is settled: the Z and J of the argument are replaced, the rest is kept.
+/// `None` if the frame makes no sense or has thousands of keys in a bucket. Tested by `settled_frames`.
+pub fn complete(demand: &Demand, frame: Layout) -> Option<Layout> {
+    let whole = frame.groups > 0 && frame.buckets.checked_rem(frame.groups) == Some(0);
+    if !(whole && frame.buckets > 0 && demand.overflow > 0.0) {
+        return None;
+    }
+    let levels = Levels::new(demand, frame)?;
+    Some(levels.settle(levels.even_shares()).1)
+}
+
+/// r and the least B L for the rate.
+type Split = (u32, f64);
+
+/// The splits that can win.
+fn splits(demand: &Demand, rate: f64) -> impl Iterator<Item = Split> {
+    let keys = demand.sized_keys();
+    let n = keys as f64;
+    // The least U for the rate, from 1 - (1 - 1/U)^n = rate.
+    let identities = -1.0 / libm::expm1(libm::log1p(-rate) / n);
+    let cap = demand.max_lambda.min(MAX_LAMBDA);
+    // The widest fingerprint at which the rate and not the cap rules lambda. The next one may still win by
+    // longer chains and fuller buckets, and two below by fewer bits a cell.
+    let widest = libm::floor(libm::log2(cap * identities / n).min(MAX_FINGERPRINT.into())) as i64;
+    let candidates = (widest - 2).max(1)..=(widest + 1).max(1);
+    candidates.filter_map(move |r| {
+        let fingerprint = u32::try_from(r).ok().filter(|r| *r <= MAX_FINGERPRINT)?;
+        let unit = libm::ldexp(1.0, fingerprint as i32);
+        let mut places = libm::ceil((identities / unit).max(n / cap)).max(1.0);
+        // Rounding in `identities` may leave the rate a hair too high.
+        if rate_of(places * unit, keys) > rate {
+            places += 1.0;
+        }
+        (places * unit < MAX_IDENTITIES).then_some((fingerprint, places))
+    })
+}
+
+/// The B above the least that can win: of a handful one or two more, with a shorter base index each;
+/// of thousands a few in a thousand, when that takes a pool down to a power of two. Larger tables reach
+/// the same by their groups.
+fn more_buckets(least: f64) -> impl Iterator<Item = f64> {
+    let step = libm::ceil(least / 500.0);
+    (1..=4).take_while(move |_| step < 20.0).map(move |more| least + step * f64::from(more))
+}
+
+/// The S above one worth a first look.
+fn group_numbers(demand: &Demand, buckets: f64) -> impl Iterator<Item = f64> {
+    let most = demand.max_groups as f64;
+    let sizes = core::iter::successors(Some(SMALLEST_GROUP), |size| Some(size * 1.5));
+    let numbers =
+        sizes.take_while(|size| *size <= LARGEST_GROUP).map(move |size| libm::ceil(buckets / size));
+    numbers.filter(move |groups| *groups > 1.0 && *groups <= most)
+}
+
+/// The S near a good one, close enough to fill a pool up to a power of two.
+fn finer_groups(demand: &Demand, around: f64) -> impl Iterator<Item = f64> {
+    let most = demand.max_groups as f64;
+    let numbers = (-8..=8).map(move |step| libm::round(around * libm::pow(1.025, f64::from(step))));
+    numbers.filter(move |groups| *groups > 1.0 && *groups <= most && *groups != around)
+}
+
+/// A layout without levels yet; `None` if it would have too many identities.
+fn frame(
+    demand: &Demand,
+    fingerprint: u32,
+    places: f64,
+    buckets: f64,
+    groups: f64,
+) -> Option<Layout> {
+    let buckets = libm::ceil(buckets / groups) * groups;
+    let frame = Layout {
+        buckets: buckets as u64,
+        locations: libm::ceil(places / buckets) as u32,
+        fingerprint,
+        extra: demand.extra,
+        level1: 0,
+        level2: 0,
+        level3: 0,
+        second: 0,
+        third: 0,
+        groups: groups as u64,
+    };
+    (frame.identities() < MAX_IDENTITIES).then_some(frame)
+}

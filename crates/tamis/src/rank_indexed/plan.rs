@@ -1,0 +1,190 @@
+//! From goals to params, and from params to predictions.
+
+use super::model::{self, Layout};
+use super::optimise::{DEFAULT_OVERFLOW, Demand, MAX_LAMBDA, fit, optimise};
+use super::params::RankParams;
+use super::table::Mode;
+use crate::bits::Line;
+use crate::filter::Params;
+use crate::math::occupancy::power_spread;
+use crate::math::tail::{binomial_above, poisson_pmf};
+use crate::plan::{Goal, PlanError, Prediction, Size};
+use crate::wire::{self, Encoding};
+
+/// Chains of tables for more keys than [`FEW`] have at most this mean length, as in the paper: longer ones save up to 2% of
+/// the memory and cost time.
+const SHORT_CHAINS: f64 = 1.1;
+/// Up to so many keys, long chains save several bits per key.
+const FEW: u64 = 1000;
+
+/// The params for a goal; `extra` are the counter bits of the kind, or the value bits unless the user settles them.
+pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankParams, PlanError> {
+    goal.check()?;
+    let names = ["buckets", "locations", "fingerprint", "extra", "groups", "chain"];
+    let [buckets, locations, fingerprint, settled_extra, groups, chain] =
+        goal.settled(kind, names)?;
+    let keys = goal.sized_keys();
+    let extra = match settled_extra {
+        Some(bits) => u32::try_from(bits).unwrap_or(u32::MAX),
+        None => extra,
+    };
+    // Checked by building the smallest table that has it.
+    RankParams::new(1, 1, 1, extra, 1, 1)?;
+    let demand = Demand {
+        keys,
+        extra,
+        overflow: DEFAULT_OVERFLOW,
+        max_lambda: match chain {
+            Some(hundredths) => hundredths as f64 / 100.0,
+            None if keys <= FEW => MAX_LAMBDA,
+            None => SHORT_CHAINS,
+        },
+        max_groups: groups.unwrap_or(u64::MAX),
+    };
+    let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    if let (Some(buckets), Some(locations), Some(fingerprint)) = (buckets, locations, fingerprint) {
+        let groups = groups.unwrap_or(1);
+        let (locations, fingerprint) = (narrow(locations), narrow(fingerprint));
+        return Ok(RankParams::new(buckets, locations, fingerprint, extra, keys, groups)?);
+    }
+    let unreachable = |nearest| {
+        let asked = if let Size::Rate(asked) = goal.size { asked } else { 0.0 };
+        PlanError::Unreachable { kind, asked, keys, nearest }
+    };
+    let layout = match goal.size {
+        Size::Rate(asked) => optimise(&demand, asked),
+        Size::BitsPerKey(bits) => fit(&demand, bits),
+        Size::Memory(_) => fit(&demand, goal.budget().unwrap_or(0) as f64 / keys as f64),
+    };
+    // Beyond the largest universe there is nothing; below a bit or two per key there is nothing either.
+    let layout = layout.ok_or_else(|| unreachable(model::rate_of(4.6e18, keys)))?;
+    Ok(RankParams::of(&layout, keys)?)
+}
+
+/// What a table with these params will do when it holds so many keys, after growing if it must.
+pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction {
+    let grown = params.with_room_for(keys).unwrap_or(*params);
+    let layout = grown.layout();
+    let rate = model::rate(&layout, keys);
+    // A set stores equal identities once.
+    let cells = if mode == Mode::Set { rate * layout.identities() } else { keys as f64 };
+    let cell_bits = f64::from(1 + layout.fingerprint + layout.extra);
+    let trimmed = layout.buckets as f64 * f64::from(layout.locations) + cells * cell_bits;
+    let wire = wire::planned_len(
+        RankParams::NAMES.len(),
+        Encoding::Trimmed,
+        libm::ceil(trimmed / 8.0) as u64,
+    );
+    let per_key = |bits: f64| bits / keys.max(1) as f64;
+    let lines = Lines::new(&layout, keys);
+    Prediction {
+        rate,
+        rate_spread: power_spread(grown.universe(), keys, 1),
+        bits_per_key: per_key(layout.bits().next_multiple_of(Line::BITS) as f64),
+        wire_bits_per_key: per_key(wire as f64 * 8.0),
+        blocks_per_insert: lines.insert(),
+        blocks_per_hit: lines.hit(),
+        blocks_per_miss: lines.miss(),
+    }
+}
+
+/// How many cache lines operations read, from the places of records in lines and of cells in records, both taken as
+/// uniform. Good to a few per cent.
+struct Lines {
+    layout: Layout,
+    keys: u64,
+}
+
+impl Lines {
+    fn new(layout: &Layout, keys: u64) -> Self {
+        Self { layout: *layout, keys }
+    }
+
+    fn of_record(bits: u64) -> f64 {
+        1.0 + (bits - 1) as f64 / Line::BITS as f64
+    }
+
+    /// The records of a bucket, averaged while the table fills.
+    fn insert(&self) -> f64 {
+        const STEPS: u64 = 16;
+        let layout = &self.layout;
+        let w1 = u64::from(layout.level1);
+        let w2 = w1 + u64::from(layout.level2);
+        let share = 1.0 / layout.buckets as f64;
+        let during = |load: u64| {
+            let at =
+                |step: u64| binomial_above(self.keys * (2 * step + 1) / (2 * STEPS), share, load);
+            (0..STEPS).map(at).sum::<f64>() / STEPS as f64
+        };
+        let second = if layout.second > 0 { during(w1) } else { 0.0 };
+        let third = if layout.third > 0 { during(w2) } else { 0.0 };
+        Self::of_record(layout.bucket_bits())
+            + second * Self::of_record(layout.second_bits())
+            + third * Self::of_record(layout.third_bits())
+    }
+
+    /// The chain of a member has 1 + Poisson(lambda) cells, and it is any of them.
+    fn hit(&self) -> f64 {
+        let lambda = self.layout.lambda(self.keys.max(1));
+        let one = if lambda > 0.0 { -libm::expm1(-lambda) / lambda } else { 1.0 };
+        self.mean([0.0, one, 1.0 - one])
+    }
+
+    /// The chain of a stranger has Poisson(lambda) cells; of K cells in order it passes the first with
+    /// chance K / (K + 1).
+    fn miss(&self) -> f64 {
+        let lambda = self.layout.lambda(self.keys);
+        let none = libm::exp(-lambda);
+        let passes = |cells: u64| poisson_pmf(cells, lambda) * cells as f64 / (cells + 1) as f64;
+        let more: f64 = (2..40).map(passes).sum();
+        self.mean([none, (1.0 - none - more).max(0.0), more])
+    }
+
+    /// The mean lines of a walk that looks at no cell, at one, at two or more, with these chances.
+    fn mean(&self, chances: [f64; 3]) -> f64 {
+        let layout = &self.layout;
+        let load = self.keys as f64 / layout.buckets as f64;
+        let here = (libm::round(load).max(1.0) as u64).min(layout.level1.into());
+        let index = u64::from(layout.locations);
+        let prints = index + u64::from(layout.level1);
+        let width = u64::from(layout.fingerprint);
+        let last_line = |start: u64, bits: u64| (start + bits.max(1) - 1) / Line::BITS;
+        let mut sums = [0.0; 3];
+        // Lines are eight at most for a record, so that a set of them is a word.
+        let span = |start: u64, bits: u64| -> u64 {
+            (start / Line::BITS..=last_line(start, bits))
+                .fold(0, |set, line| set | 1 << line.min(63))
+        };
+        for at in (0..Line::BITS).step_by(16) {
+            let base = span(at, index);
+            let cell =
+                |cell: u64| span(at + index, cell + 1) | span(at + prints + cell * width, width);
+            let alone: f64 = (0..here).map(|one| f64::from((base | cell(one)).count_ones())).sum();
+            let pairs: f64 = (0..here)
+                .flat_map(|one| (0..here).map(move |two| (one, two)))
+                .map(|(one, two)| f64::from((base | cell(one) | cell(two)).count_ones()))
+                .sum();
+            let here = here as f64;
+            sums[0] += f64::from(base.count_ones());
+            sums[1] += alone / here;
+            sums[2] += pairs / (here * here);
+        }
+        let places = (Line::BITS / 16) as f64;
+        let walk: f64 = sums.iter().zip(chances).map(|(sum, chance)| sum / places * chance).sum();
+        // A cell in an extension: the line of the pointer, and that of the cell.
+        walk + (1.0 - chances[0]) * 2.0 * self.extended_share()
+    }
+
+    /// The share of cells that lie in extensions: E[(N - Z1)+] over the mean load.
+    fn extended_share(&self) -> f64 {
+        let layout = &self.layout;
+        if layout.second == 0 {
+            return 0.0;
+        }
+        let share = 1.0 / layout.buckets as f64;
+        let mean = self.keys as f64 * share;
+        let above = |load: u64| binomial_above(self.keys, share, load);
+        let beyond: f64 = (u64::from(layout.level1)..layout.reach()).map(above).sum();
+        if mean > 0.0 { beyond / mean } else { 0.0 }
+    }
+}

@@ -1,0 +1,488 @@
+//! The table behind all rank-indexed kinds: a multiset of identities that never loses one.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::bucket::{self, Bucket, BucketMut, Cell};
+use super::params::{RankParams, grown_capacity};
+use super::spill::Spill;
+use super::store::Store;
+use crate::address::{identity, reduce};
+use crate::bits::{Line, OutOfMemory};
+use crate::digest::Digest;
+use crate::filter::{Absent, Full, Invalid, InvalidParam};
+
+/// Equal cells that a bucket holds of one identity; further copies are counted in the spill, so that one key inserted a
+/// million times takes no bucket from others.
+pub(super) const MAX_COPIES: u32 = 16;
+/// The largest counter of a cell, which stores one less than its count.
+pub(super) const MAX_COUNTER: u64 = 3;
+/// One entry of the spill for so many keys of capacity is tolerated before the table grows: at 24 bytes each they cost
+/// less than a bit per key.
+const KEYS_PER_SPILLED: u64 = 200;
+
+/// What cells mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Every insertion takes a cell.
+    Multiset,
+    /// Equal identities share a cell.
+    Set,
+    /// A cell counts up to four.
+    Counting,
+    /// A cell carries a value.
+    Map,
+}
+
+/// Where a key belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    bucket: u64,
+    location: u32,
+    print: u64,
+    identity: u64,
+}
+
+/// An identity with its value (0 unless the mode is `Map`), and how often it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) identity: u64,
+    pub(super) value: u64,
+    pub(super) count: u64,
+}
+
+/// A table of identities.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    params: RankParams,
+    mode: Mode,
+    store: Store,
+    /// Cells in use.
+    cells: u64,
+    spill: Spill,
+    /// The table grows when the spill has more entries.
+    spill_limit: u64,
+}
+
+impl Table {
+    pub(super) fn new(params: RankParams, mode: Mode) -> Result<Self, OutOfMemory> {
+        let store = Store::new(&params.layout())?;
+        let mut table =
+            Self { params, mode, store, cells: 0, spill: Spill::default(), spill_limit: 0 };
+        table.settle_spill_limit();
+        Ok(table)
+    }
+
+    pub(super) fn params(&self) -> &RankParams {
+        &self.params
+    }
+
+    /// Cells and spilled entries in use.
+    pub(super) fn used(&self) -> u64 {
+        self.cells + self.spill.len() as u64
+    }
+
+    /// Entries that found no cell.
+    pub(super) fn spilled(&self) -> u64 {
+        self.spill.len() as u64
+    }
+
+    pub(super) fn footprint(&self) -> u64 {
+        self.store.footprint() + self.spill.footprint()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.store.clear();
+        self.cells = 0;
+        self.spill.clear();
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, digest: Digest) {
+        self.store.prefetch(reduce(digest.0, self.params.layout().buckets));
+    }
+
+    /// Where a digest belongs. (The bucket is the same as the identity's quotient, without a division.)
+    #[inline]
+    pub(super) fn place(&self, digest: Digest) -> Place {
+        let bucket = reduce(digest.0, self.params.layout().buckets);
+        self.place_in(bucket, identity(digest, self.params.universe()))
+    }
+
+    /// Where an identity belongs.
+    fn place_of(&self, identity: u64) -> Place {
+        self.place_in(identity / self.params.identities_per_bucket(), identity)
+    }
+
+    #[inline]
+    fn place_in(&self, bucket: u64, identity: u64) -> Place {
+        let within = identity - bucket * self.params.identities_per_bucket();
+        let width = self.params.layout().fingerprint;
+        Place {
+            bucket,
+            location: (within >> width) as u32,
+            print: within & ((1 << width) - 1),
+            identity,
+        }
+    }
+
+    /// The identities of a bucket.
+    fn identities_of(&self, bucket: u64) -> Range<u64> {
+        let per_bucket = self.params.identities_per_bucket();
+        bucket * per_bucket..(bucket + 1) * per_bucket
+    }
+
+    /// The cells with this fingerprint (and this value, if it matters), from first to last in their chain.
+    #[inline]
+    fn equal_cells(&self, place: Place, value: Option<u64>) -> impl Iterator<Item = (u32, Cell)> {
+        let view = self.store.bucket(place.bucket);
+        let mut cursor = bucket::first(&view, place.location);
+        core::iter::from_fn(move || {
+            let cell = cursor?;
+            cursor = bucket::next(&view, cell);
+            Some((cell, view.cell(cell)))
+        })
+        .skip_while(move |(_, content)| content.print < place.print)
+        .take_while(move |(_, content)| content.print == place.print)
+        .filter(move |(_, content)| value.is_none_or(|value| content.extra == value))
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, place: Place) -> bool {
+        self.equal_cells(place, None).next().is_some()
+            || !self.spill.is_empty() && !self.spill.of(place.identity).is_empty()
+    }
+
+    /// How often an identity is in.
+    pub(super) fn count(&self, place: Place) -> u64 {
+        let spilled: u64 = self.spill.of(place.identity).iter().map(|entry| entry.count).sum();
+        let units = |content: Cell| if self.mode == Mode::Counting { content.extra + 1 } else { 1 };
+        self.equal_cells(place, None).map(|(_, content)| units(content)).sum::<u64>() + spilled
+    }
+
+    /// The values of an identity, smallest first, each as often as it is in.
+    pub(super) fn values(&self, place: Place) -> Vec<u64> {
+        let mut values: Vec<u64> =
+            self.equal_cells(place, None).map(|(_, content)| content.extra).collect();
+        let spilled = self.spill.of(place.identity).iter();
+        values.extend(spilled.flat_map(|entry| {
+            core::iter::repeat_n(entry.value, entry.count.min(MAX_COPIES.into()) as usize)
+        }));
+        values.sort_unstable();
+        values
+    }
+
+    /// The value that cells of equal content must agree in: only a map tells them apart by it.
+    fn told_apart(&self, value: u64) -> Option<u64> {
+        (self.mode == Mode::Map).then_some(value)
+    }
+
+    /// Inserts; true if the identity was not in before.
+    pub(super) fn insert(&mut self, place: Place, value: u64) -> Result<bool, Full> {
+        let new = !self.contains(place);
+        if !new && self.mode == Mode::Set {
+            return Ok(false);
+        }
+        let mut place = place;
+        if self.used() >= self.params.capacity() {
+            place = self.grow_for(place);
+        }
+        if !self.put(place, value) {
+            if !self.spill.add(place.identity, value, 1) {
+                return Err(Full { keys: self.used(), inserted: 0 });
+            }
+            if self.spill.len() as u64 > self.spill_limit {
+                self.grow_for(place);
+            }
+        }
+        Ok(new)
+    }
+
+    /// Puts one more into the bucket: counts up, or takes a cell. False, and nothing changed, if that cannot be.
+    fn put(&mut self, place: Place, value: u64) -> bool {
+        let value_told = self.told_apart(value);
+        let (mut copies, mut last) = (0, None);
+        for (cell, content) in self.equal_cells(place, value_told) {
+            copies += 1;
+            last = Some((cell, content));
+        }
+        let mut view = self.store.bucket_mut(place.bucket);
+        if self.mode == Mode::Counting
+            && let Some((cell, content)) = last
+            && content.extra < MAX_COUNTER
+        {
+            view.set_cell(cell, Cell { extra: content.extra + 1, ..content });
+            return true;
+        }
+        if copies >= MAX_COPIES || !view.make_room() {
+            return false;
+        }
+        let content = Cell { print: place.print, extra: value };
+        let is_map = self.mode == Mode::Map;
+        bucket::insert(&mut view, place.location, content, |a, b| {
+            a.print > b.print || is_map && a.print == b.print && a.extra > b.extra
+        });
+        self.cells += 1;
+        true
+    }
+
+    /// Removes one, with this value if the mode is `Map` and one is given.
+    pub(super) fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
+        let spilled = self.spill.of(place.identity).iter();
+        let fits = |entry: &u64| value.is_none_or(|value| value == *entry);
+        if let Some(spilled) = spilled.map(|entry| entry.value).find(fits) {
+            self.spill.take(place.identity, spilled);
+            return Ok(());
+        }
+        // The last of equal cells is the one that is not full.
+        let (cell, content) = self.equal_cells(place, value).last().ok_or(Absent)?;
+        let mut view = self.store.bucket_mut(place.bucket);
+        if self.mode == Mode::Counting && content.extra > 0 {
+            view.set_cell(cell, Cell { extra: content.extra - 1, ..content });
+            return Ok(());
+        }
+        bucket::remove(&mut view, place.location, cell);
+        view.release_room();
+        self.cells -= 1;
+        if !self.spill.is_empty() {
+            self.take_back(place.bucket);
+        }
+        Ok(())
+    }
+
+    /// Moves back into a bucket what was spilled from it, as far as there is room.
+    fn take_back(&mut self, bucket: u64) {
+        let spilled = self.spill.range(self.identities_of(bucket)).to_vec();
+        for entry in spilled {
+            let place = self.place_of(entry.identity);
+            let mut left = entry.count;
+            while left > 0 && self.put(place, entry.value) {
+                self.spill.take(entry.identity, entry.value);
+                left -= 1;
+            }
+        }
+    }
+
+    /// Adds many copies at once.
+    pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
+        let place = self.place_of(group.identity);
+        if self.mode == Mode::Set {
+            return self.insert(place, 0).map(|_| ());
+        }
+        let mut left = group.count;
+        while left > 0 {
+            if self.used() >= self.params.capacity() {
+                // The table may have another cut afterwards; what is left goes in from the start.
+                self.grow_for(place);
+            }
+            if !self.put(self.place_of(group.identity), group.value) {
+                break;
+            }
+            left -= 1;
+        }
+        if left > 0 && !self.spill.add(group.identity, group.value, left) {
+            return Err(Full { keys: self.used(), inserted: 0 });
+        }
+        Ok(())
+    }
+
+    /// Grows by a quarter and returns the new place of a key. If there is no memory, or no larger layout, all stays as it is
+    /// and the spill takes what finds no cell.
+    fn grow_for(&mut self, place: Place) -> Place {
+        let capacity = grown_capacity(self.params.capacity());
+        if let Ok(params) = self.params.with_capacity(capacity)
+            && let Ok(table) = self.rebuilt(params, 0)
+        {
+            *self = table;
+        } else {
+            // Not again for every key.
+            self.spill_limit = self.spill_limit.max(2 * self.spill.len() as u64);
+        }
+        self.place_of(place.identity)
+    }
+
+    fn settle_spill_limit(&mut self) {
+        let tolerated = (self.params.capacity() / KEYS_PER_SPILLED).max(4);
+        // If growing did not help, somebody chooses keys: then it must not go on for ever.
+        self.spill_limit = tolerated.max(2 * self.spill.len() as u64);
+    }
+
+    /// The same content under other params, whose universe is 2^`dropped` times smaller.
+    pub(super) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
+        let full = Full { keys: self.used(), inserted: 0 };
+        let mut table = Self::new(params, self.mode).map_err(|_| full)?;
+        table.add_all(self, dropped)?;
+        table.settle_spill_limit();
+        Ok(table)
+    }
+
+    /// Adds all of another table, whose identities lose their lowest `dropped` bits.
+    pub(super) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
+        let mut result = Ok(());
+        other.for_each_group(|group| {
+            if result.is_ok() {
+                result = self.add(Group { identity: group.identity >> dropped, ..group });
+            }
+        });
+        result
+    }
+
+    /// All that is in, in order of identity and value.
+    pub(super) fn for_each_group(&self, mut take: impl FnMut(Group)) {
+        let mut groups = Vec::new();
+        for bucket in 0..self.params.layout().buckets {
+            self.groups_of(bucket, &mut groups);
+            for &group in &groups {
+                take(group);
+            }
+        }
+    }
+
+    /// What a bucket holds, the spill included, in order.
+    pub(super) fn groups_of(&self, number: u64, groups: &mut Vec<Group>) {
+        groups.clear();
+        let view = self.store.bucket(number);
+        let start = self.identities_of(number).start;
+        let width = self.params.layout().fingerprint;
+        let mut base = view.base();
+        while base != 0 {
+            let location = base.trailing_zeros();
+            base &= base - 1;
+            for cell in bucket::chain(&view, location) {
+                let Cell { print, extra } = view.cell(cell);
+                let identity = start + (u64::from(location) << width) + print;
+                let (value, count) = match self.mode {
+                    Mode::Counting => (0, extra + 1),
+                    Mode::Multiset | Mode::Set | Mode::Map => (extra, 1),
+                };
+                match groups.last_mut() {
+                    Some(last) if (last.identity, last.value) == (identity, value) => {
+                        last.count += count;
+                    }
+                    _ => groups.push(Group { identity, value, count }),
+                }
+            }
+        }
+        for entry in self.spill.range(self.identities_of(number)) {
+            let key = (entry.identity, entry.value);
+            match groups.binary_search_by_key(&key, |group| (group.identity, group.value)) {
+                Ok(at) => groups[at].count = groups[at].count.saturating_add(entry.count),
+                Err(at) => groups.insert(
+                    at,
+                    Group { identity: entry.identity, value: entry.value, count: entry.count },
+                ),
+            }
+        }
+    }
+
+    /// Whether an identity with this value is in as often as cells can tell, and no more often.
+    pub(super) fn is_full_of(&self, identity: u64, value: u64) -> bool {
+        if identity >= self.params.universe() {
+            return false;
+        }
+        let per_cell = if self.mode == Mode::Counting { MAX_COUNTER + 1 } else { 1 };
+        let mut groups = Vec::new();
+        self.groups_of(identity / self.params.identities_per_bucket(), &mut groups);
+        groups.iter().any(|group| {
+            (group.identity, group.value) == (identity, value)
+                && group.count == u64::from(MAX_COPIES) * per_cell
+        })
+    }
+
+    /// Checks every invariant.
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        let buckets = self.params.layout().buckets;
+        if !self.store.check_extensions(buckets) {
+            return Err(Invalid("a bucket and its extensions disagree"));
+        }
+        let mut cells = 0;
+        for number in 0..buckets {
+            let view = self.store.bucket(number);
+            cells += u64::from(view.len());
+            let mut walked = 0;
+            for location in 0..self.params.layout().locations {
+                let mut before: Option<Cell> = None;
+                for cell in bucket::chain(&view, location) {
+                    let content = view.cell(cell);
+                    if before.is_some_and(|before| !self.in_order(before, content)) {
+                        return Err(Invalid("a chain is not in order"));
+                    }
+                    before = Some(content);
+                    walked += 1;
+                }
+            }
+            if walked != view.len() {
+                return Err(Invalid("a cell belongs to no chain"));
+            }
+        }
+        if cells == self.cells { Ok(()) } else { Err(Invalid("the number of cells is wrong")) }
+    }
+
+    /// Whether two cells may follow each other in a chain.
+    fn in_order(&self, first: Cell, second: Cell) -> bool {
+        match self.mode {
+            Mode::Multiset => first.print <= second.print,
+            Mode::Set => first.print < second.print,
+            // Of equal fingerprints only the last counts less than four.
+            Mode::Counting => {
+                first.print < second.print
+                    || first.print == second.print && first.extra == MAX_COUNTER
+            }
+            Mode::Map => first <= second,
+        }
+    }
+
+    /// Distinct cache lines that a question for this place reads.
+    pub(super) fn lines_to_contain(&self, place: Place) -> u32 {
+        let view = self.store.bucket(place.bucket);
+        let mut walked = Vec::new();
+        for cell in bucket::chain(&view, place.location) {
+            walked.push(cell);
+            if view.cell(cell).print >= place.print {
+                break;
+            }
+        }
+        lines(view.spans(&walked))
+    }
+
+    /// Distinct cache lines of the records that an insertion at this place may move.
+    pub(super) fn lines_to_insert(&self, place: Place) -> u32 {
+        lines(self.store.bucket(place.bucket).record_spans())
+    }
+}
+
+/// Distinct cache lines among spans of bits.
+fn lines(spans: Vec<(u64, u64)>) -> u32 {
+    let line = |bit: u64| bit / Line::BITS;
+    let of_span = |(start, bits): (u64, u64)| line(start)..=line(start + bits.max(1) - 1);
+    let mut lines: Vec<u64> = spans.into_iter().flat_map(of_span).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines.len() as u32
+}
+
+/// Where two tables can meet: how many bits the identities of each lose. `None` if their universes do not differ by a
+/// power of two.
+pub(super) fn common_universe(a: &RankParams, b: &RankParams) -> Option<(u32, u32)> {
+    let (small, large) = (a.universe().min(b.universe()), a.universe().max(b.universe()));
+    let ratio = large / small;
+    if large % small != 0 || !ratio.is_power_of_two() {
+        return None;
+    }
+    let bits = ratio.trailing_zeros();
+    Some(if a.universe() == small { (0, bits) } else { (bits, 0) })
+}
+
+/// The params with identities that are `dropped` bits shorter.
+pub(super) fn coarser(params: &RankParams, dropped: u32) -> Result<RankParams, InvalidParam> {
+    let mut layout = params.layout();
+    if dropped >= layout.fingerprint {
+        return Err(InvalidParam {
+            name: "fingerprint",
+            value: layout.fingerprint.into(),
+            expected: "more bits than are to be dropped",
+        });
+    }
+    layout.fingerprint -= dropped;
+    RankParams::of(&layout, params.capacity())
+}

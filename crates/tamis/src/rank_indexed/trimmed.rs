@@ -1,0 +1,262 @@
+//! The trimmed form: what a table holds, without what its memory has to spare.
+//!
+//! For every bucket: I0 (L bits), the bits of IH that are in use, then as many fingerprints, then as many counters or
+//! values. That is 1/lambda + r + 1 bits per key. No lengths are needed: every set bit of I0 and IH owns a cell, so
+//! the bits of IH end when as many have been read as there are set bits. Sizes of levels are not part of it:
+//! the reader lays out its table as it likes.
+//!
+//! At most [`MAX_COPIES`] equal cells are written; how often an identity is in beyond that stands in a second
+//! section: identity, value, count, eight bytes each, in order. So equal contents have equal bytes whatever their history.
+
+use alloc::vec::Vec;
+
+use super::bucket::Cell;
+use super::params::RankParams;
+use super::table::{Group, MAX_COPIES, MAX_COUNTER, Mode, Table};
+use crate::bits::{BitReader, BitWriter};
+use crate::filter::Invalid;
+use crate::wire::{Frame, Payload, WireError};
+
+const CELLS: u8 = 0;
+const SURPLUS: u8 = 1;
+
+/// Bytes of memory that the trimmed form of a table stands for.
+fn decoded_bytes(params: &RankParams) -> u64 {
+    params.layout().bits().div_ceil(8)
+}
+
+/// The sections of a table.
+pub(super) fn encode<'a>(table: &Table, mode: Mode) -> Vec<Payload<'a>> {
+    let layout = table.params().layout();
+    let mut cells = BitWriter::default();
+    let mut surplus: Vec<u8> = Vec::new();
+    let (mut groups, mut chains) = (Vec::new(), Chains::default());
+    let per_location = 1_u64 << layout.fingerprint;
+    let per_bucket = u64::from(layout.locations) * per_location;
+    for bucket in 0..layout.buckets {
+        table.groups_of(bucket, &mut groups);
+        chains.clear();
+        for group in &groups {
+            let within = group.identity - bucket * per_bucket;
+            let location = (within / per_location) as u32;
+            let print = within % per_location;
+            let left = split(group, mode, |extra| chains.push(location, Cell { print, extra }));
+            if left > 0 {
+                for number in [group.identity, group.value, left] {
+                    surplus.extend(number.to_le_bytes());
+                }
+            }
+        }
+        chains.write(&mut cells, layout.locations, layout.fingerprint, layout.extra);
+    }
+    let mut payloads =
+        alloc::vec![Payload::trimmed(CELLS, cells.finish(), decoded_bytes(table.params()))];
+    if !surplus.is_empty() {
+        let bytes = surplus.len() as u64;
+        payloads.push(Payload::trimmed(SURPLUS, surplus, bytes));
+    }
+    payloads
+}
+
+/// Hands out what the cells of a group carry; returns the copies that get no cell.
+fn split(group: &Group, mode: Mode, mut cell: impl FnMut(u64)) -> u64 {
+    let per_cell = if mode == Mode::Counting { MAX_COUNTER + 1 } else { 1 };
+    let mut left = group.count;
+    for _ in 0..MAX_COPIES {
+        if left == 0 {
+            break;
+        }
+        let here = left.min(per_cell);
+        cell(if mode == Mode::Counting { here - 1 } else { group.value });
+        left -= here;
+    }
+    left
+}
+
+/// The chains of one bucket, in order of location.
+#[derive(Default)]
+struct Chains {
+    /// Location, first cell and length of each chain.
+    chains: Vec<(u32, usize, usize)>,
+    cells: Vec<Cell>,
+}
+
+impl Chains {
+    fn clear(&mut self) {
+        self.chains.clear();
+        self.cells.clear();
+    }
+
+    fn push(&mut self, location: u32, cell: Cell) {
+        match self.chains.last_mut() {
+            Some((last, _, length)) if *last == location => *length += 1,
+            _ => self.chains.push((location, self.cells.len(), 1)),
+        }
+        self.cells.push(cell);
+    }
+
+    /// The cells in the order of their numbers: first those that begin a chain, then those that come second, and so
+    /// on; each with whether its chain goes on.
+    fn numbered(&self) -> impl Iterator<Item = (Cell, bool)> {
+        let longest = self.chains.iter().map(|&(_, _, length)| length).max().unwrap_or(0);
+        (0..longest).flat_map(move |depth| {
+            self.chains
+                .iter()
+                .filter(move |chain| chain.2 > depth)
+                .map(move |&(_, first, length)| (self.cells[first + depth], length > depth + 1))
+        })
+    }
+
+    fn write(&self, to: &mut BitWriter, locations: u32, print: u32, extra: u32) {
+        let base = self.chains.iter().fold(0, |base, &(location, ..)| base | 1 << location);
+        to.put(base, locations);
+        self.numbered().for_each(|(_, goes_on)| to.put(goes_on.into(), 1));
+        self.numbered().for_each(|(cell, _)| to.put(cell.print, print));
+        if extra > 0 {
+            self.numbered().for_each(|(cell, _)| to.put(cell.extra, extra));
+        }
+    }
+}
+
+const ENDS: Invalid = Invalid("the cells end before the buckets do");
+const MORE: Invalid = Invalid("something follows the last bucket");
+const ORDER: Invalid = Invalid("a chain is not in order");
+const SURPLUS_ORDER: Invalid = Invalid("the surplus is not in order");
+
+/// A table from its sections.
+pub(super) fn decode(
+    frame: &mut Frame<'_>,
+    params: RankParams,
+    mode: Mode,
+) -> Result<Table, WireError> {
+    let layout = params.layout();
+    let (bytes, decoded) = frame.trimmed(CELLS)?;
+    if decoded != decoded_bytes(&params) {
+        return Err(WireError::Value {
+            field: "section length",
+            value: decoded,
+            expected: "the memory that the params ask for",
+        });
+    }
+    // Every bucket has a base index at least, so that a short input cannot ask for a large table.
+    if bytes.len() as u64 * 8 / u64::from(layout.locations) < layout.buckets {
+        return Err(ENDS.into());
+    }
+    let mut table = Table::new(params, mode).map_err(|refused| WireError::Limit {
+        field: "sections",
+        need: refused.bytes,
+        limit: usize::MAX as u64,
+    })?;
+    let mut reader = BitReader::new(&bytes);
+    let mut bucket = Vec::new();
+    for number in 0..layout.buckets {
+        read_bucket(&mut reader, &params, &mut bucket).ok_or(ENDS)?;
+        add_bucket(&mut table, number, &bucket, mode)?;
+    }
+    if !reader.ends_here() {
+        return Err(MORE.into());
+    }
+    if frame.has_more() {
+        let (bytes, _) = frame.trimmed(SURPLUS)?;
+        add_surplus(&mut table, &bytes)?;
+    }
+    Ok(table)
+}
+
+/// The cells of the next bucket with their locations, in order of location and chain.
+fn read_bucket(
+    reader: &mut BitReader<'_>,
+    params: &RankParams,
+    cells: &mut Vec<(u32, Cell)>,
+) -> Option<()> {
+    let layout = params.layout();
+    let base = reader.get(layout.locations)?;
+    cells.clear();
+    let empty = Cell { print: 0, extra: 0 };
+    cells.extend((0..layout.locations).filter(|at| base >> at & 1 == 1).map(|at| (at, empty)));
+    // Set bit number t owns cell t: reading the bit of a cell may add a cell, and never more than bits are left.
+    let mut number = 0;
+    while number < cells.len() {
+        if reader.get(1)? == 1 {
+            cells.push(cells[number]);
+        }
+        number += 1;
+    }
+    for (_, cell) in &mut *cells {
+        cell.print = reader.get(layout.fingerprint)?;
+    }
+    for (_, cell) in &mut *cells {
+        cell.extra = reader.get(layout.extra)?;
+    }
+    cells.sort_by_key(|&(location, _)| location); // Stable: chains stay as they are.
+    Some(())
+}
+
+/// Adds the cells of a bucket, which must be as [`encode`] writes them.
+fn add_bucket(
+    table: &mut Table,
+    number: u64,
+    cells: &[(u32, Cell)],
+    mode: Mode,
+) -> Result<(), WireError> {
+    let layout = table.params().layout();
+    let start = number * (u64::from(layout.locations) << layout.fingerprint);
+    let same = |a: &(u32, Cell), b: &(u32, Cell)| {
+        (a.0, a.1.print) == (b.0, b.1.print) && (mode != Mode::Map || a.1.extra == b.1.extra)
+    };
+    let mut before: Option<(u32, u64, u64)> = None;
+    for run in cells.chunk_by(same) {
+        let (location, first) = run[0];
+        let value = if mode == Mode::Map { first.extra } else { 0 };
+        let here = (location, first.print, value);
+        if before.is_some_and(|before| before >= here) || run.len() > MAX_COPIES as usize {
+            return Err(ORDER.into());
+        }
+        before = Some(here);
+        let count = match mode {
+            Mode::Counting => {
+                let full = run[..run.len() - 1].iter().all(|cell| cell.1.extra == MAX_COUNTER);
+                if !full {
+                    return Err(ORDER.into());
+                }
+                run.iter().map(|cell| cell.1.extra + 1).sum()
+            }
+            Mode::Set if run.len() > 1 => return Err(ORDER.into()),
+            Mode::Set | Mode::Multiset | Mode::Map => run.len() as u64,
+        };
+        let identity = start + (u64::from(location) << layout.fingerprint) + first.print;
+        add(table, Group { identity, value, count })?;
+    }
+    Ok(())
+}
+
+fn add(table: &mut Table, group: Group) -> Result<(), WireError> {
+    table.add(group).map_err(|_| WireError::Limit {
+        field: "sections",
+        need: u64::MAX,
+        limit: usize::MAX as u64,
+    })
+}
+
+fn add_surplus(table: &mut Table, bytes: &[u8]) -> Result<(), WireError> {
+    let (entries, rest) = bytes.as_chunks::<24>();
+    let mut before = None;
+    if entries.is_empty() || !rest.is_empty() {
+        return Err(SURPLUS_ORDER.into());
+    }
+    for entry in entries {
+        let mut numbers = entry.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let mut next = || numbers.next().unwrap_or(0);
+        let group = Group { identity: next(), value: next(), count: next() };
+        let here = (group.identity, group.value);
+        if before.is_some_and(|before| before >= here)
+            || group.count == 0
+            || !table.is_full_of(group.identity, group.value)
+        {
+            return Err(SURPLUS_ORDER.into());
+        }
+        before = Some(here);
+        add(table, group)?;
+    }
+    Ok(())
+}
