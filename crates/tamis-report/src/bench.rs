@@ -125,6 +125,7 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
     let blocks = count_blocks(params, &filter, stream)?;
     progress(0.9);
     let wire = filter.encode().len();
+    let overflow = filter.overflow();
     let removal = remove(&mut filter, stream, keys);
     progress(1.0);
 
@@ -159,12 +160,13 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
         blocks_per_insert: blocks.insert,
         blocks_per_hit: blocks.hit,
         blocks_per_miss: blocks.miss,
-        overflow_share: None,
+        overflow_share: overflow.map(|entries| per_key(entries as f64)),
     })
 }
 
 fn expected_four_thousand(rate: f64) -> u64 {
-    (4000.0 / rate).ceil().clamp(1e6, 1e9) as u64
+    // An empty filter has no false positives to wait for.
+    if rate > 0.0 { (4000.0 / rate).ceil().clamp(1e6, 1e9) as u64 } else { 1_000_000 }
 }
 
 fn build(params: AnyParams, hasher: Hasher, keys: u64) -> Result<AnyFilter, Failure> {

@@ -32,8 +32,7 @@ const PROBE_STEP: u64 = 0xf135_7aea_2e62_a9c5;
 
 /// The positions, each in `0..range`, that a Bloom filter with `count` hash functions gives a digest.
 ///
-/// Position i is `reduce(digest * c^i mod 2^64, range)`: one multiplication a probe, and every position depends
-/// on all bits of the digest. Positions may repeat; the models count them as independent throws.
+/// Position i is `reduce(digest * c^i mod 2^64, range)`: one multiplication a probe. Positions may repeat; the models count them as independent throws.
 #[inline]
 pub fn probes(digest: Digest, count: u32, range: u64) -> impl Iterator<Item = u64> {
     let mut word = digest.0;

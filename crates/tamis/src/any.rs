@@ -382,6 +382,10 @@ impl Filter for AnyFilter {
         each!(self, filter => filter.fill())
     }
 
+    fn overflow(&self) -> Option<u64> {
+        each!(self, filter => filter.overflow())
+    }
+
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         each!(self, filter => filter.blocks_to_contain(digest))
     }

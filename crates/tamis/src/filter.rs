@@ -77,11 +77,16 @@ pub trait Filter {
     fn footprint(&self) -> u64;
 
     /// The rate of this very filter as it stands, computed from its fill: the share of random keys outside
-    /// the set that it would let through.
+    /// the set that it would let through, equal digests included.
     fn rate(&self) -> f64;
 
     /// The share of its bits or cells that is in use.
     fn fill(&self) -> f64;
+
+    /// Entries that found no regular place and are kept in an overflow; `None` where a kind has none.
+    fn overflow(&self) -> Option<u64> {
+        None
+    }
 
     /// How many distinct blocks of memory `contains_digest` reads for this digest now. For studies, not for hot
     /// paths.

@@ -86,6 +86,9 @@ fn settled_params_are_kept_or_refused_by_name() {
     assert_eq!(said(Kind::Blocked, &[("hashes", 33)]), "parameter hashes = 33: 1 to 32");
     assert!(said(Kind::Bloom, &[("bits", 100)]).contains("cannot be reached with 1000 keys"));
     assert!(said(Kind::Blocked, &[("blocks", 1)]).contains("cannot be reached with 1000 keys"));
+    assert_eq!(said(Kind::Bloom, &[("hashes", 3), ("hashes", 4)]), "param hashes is settled twice");
+    let memory = goal(1000, Size::Memory(640), &[("bits", 6000)]);
+    assert!(AnyParams::plan(Kind::Bloom, &memory).unwrap_err().to_string().contains("bits = 6000"));
     assert!(said(Kind::DLeft, &[]).contains("dleft filters are not part of this version"));
 }
 
@@ -110,10 +113,13 @@ fn senseless_goals_are_refused() {
 fn candidates_come_with_the_least_memory_first() {
     let plans = choose(&Goal::rate(1_000_000, 0.001)).unwrap();
     assert_eq!(plans.len(), Kind::SUPPORTED.len());
-    assert_eq!(plans[0].params.kind(), Kind::Bloom);
+    assert_eq!(plans[0].params.kind(), Kind::RankIndexed);
     assert!(plans.is_sorted_by(|a, b| a.predicted.bits_per_key <= b.predicted.bits_per_key));
     assert!(plans.iter().all(|plan| !plan.reason.is_empty()));
     assert!(choose(&Goal::rate(1, 2.0)).is_err());
+    // The error of a kind that knows the param, not of the first.
+    let refused = choose(&goal(1000, Size::Rate(0.01), &[("width", 3)])).unwrap_err();
+    assert_eq!(refused.to_string(), "parameter width = 3: 1, 2, 4, 8 or 16 bits");
     // Only the kinds that have the settled param are left.
     let with_blocks = choose(&goal(1000, Size::Rate(0.01), &[("block", 256)])).unwrap();
     assert_eq!(with_blocks.len(), 1);

@@ -61,7 +61,7 @@ impl BitVec {
     }
 
     /// Sets the bits that are set in either. Both must have the same length.
-    pub fn union(&mut self, other: &Self) {
+    pub(crate) fn union(&mut self, other: &Self) {
         debug_assert_eq!(self.len, other.len);
         for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
             *word |= other;
@@ -69,7 +69,7 @@ impl BitVec {
     }
 
     /// Keeps the bits that are set in both. Both must have the same length.
-    pub fn intersect(&mut self, other: &Self) {
+    pub(crate) fn intersect(&mut self, other: &Self) {
         debug_assert_eq!(self.len, other.len);
         for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
             *word &= other;

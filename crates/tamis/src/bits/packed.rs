@@ -20,10 +20,12 @@ fn words_for(len: u64, width: u32) -> Option<u64> {
 }
 
 impl Packed {
-    /// `len` zero fields of `width` bits, 1 to [`MAX_FIELD_WIDTH`].
+    /// `len` zero fields of `width` bits, 1 to [`MAX_FIELD_WIDTH`]; another width is refused as if there were no memory for
+    /// it.
     pub fn zeroed(len: u64, width: u32) -> Result<Self, OutOfMemory> {
-        debug_assert!((1..=MAX_FIELD_WIDTH).contains(&width));
-        let words = words_for(len, width).ok_or(OutOfMemory { bytes: u64::MAX })?;
+        let possible = (1..=MAX_FIELD_WIDTH).contains(&width);
+        let words = words_for(len, width).filter(|_| possible);
+        let words = words.ok_or(OutOfMemory { bytes: u64::MAX })?;
         Ok(Self { words: Words::zeroed(words)?, len, width })
     }
 

@@ -8,6 +8,7 @@ use crate::any::Kind;
 use crate::bits::{self, OutOfMemory, Words};
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
+use crate::plan::digest_floor;
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
 
 /// The section that holds the blocks.
@@ -93,7 +94,7 @@ impl Filter for BlockedBloom {
         let (bits, k) = (f64::from(self.params.block()), f64::from(self.params.hashes()));
         let sum: f64 =
             self.blocks().map(|block| libm::pow(f64::from(super::ones(block)) / bits, k)).sum();
-        sum / self.params.blocks() as f64
+        (sum / self.params.blocks() as f64 + digest_floor(self.label.keys)).min(1.0)
     }
 
     fn fill(&self) -> f64 {

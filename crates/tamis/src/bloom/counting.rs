@@ -12,6 +12,7 @@ use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
     Stored,
 };
+use crate::plan::digest_floor;
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
 
 /// The section that holds the counters.
@@ -115,7 +116,8 @@ impl Filter for CountingBloom {
     }
 
     fn rate(&self) -> f64 {
-        libm::pow(self.fill(), self.params.hashes().into())
+        let passed = libm::pow(self.fill(), self.params.hashes().into());
+        (passed + digest_floor(self.label.keys)).min(1.0)
     }
 
     fn fill(&self) -> f64 {

@@ -29,7 +29,7 @@ use crate::digest::Hasher;
 use crate::filter::{Label, Params, Stored};
 use crate::math::occupancy::{Occupancy, expected_power, power_spread};
 use crate::math::solve::first_true;
-use crate::math::tail::binomial_pmf;
+use crate::math::tail::{binomial_above, binomial_pmf};
 use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
 use crate::wire::{self, Encoding};
 
@@ -66,7 +66,7 @@ pub fn rate(positions: u64, hashes: u32, keys: u64) -> f64 {
 /// The plain filter for a goal.
 pub fn plan_bloom(goal: &Goal) -> Result<BloomParams, PlanError> {
     let [bits, hashes] = goal.settled("bloom", ["bits", "hashes"])?;
-    let (bits, hashes) = plan_positions("bloom", goal, 1, bits, hashes)?;
+    let (bits, hashes) = plan_positions("bloom", goal, 1, ("bits", bits), hashes)?;
     Ok(BloomParams::new(bits, hashes)?)
 }
 
@@ -75,7 +75,8 @@ pub fn plan_counting(goal: &Goal) -> Result<CountingParams, PlanError> {
     let [counters, hashes, width] = goal.settled("counting", ["counters", "hashes", "width"])?;
     let width = width.unwrap_or(CountingParams::DEFAULT_WIDTH.into());
     CountingParams::from_values(&[1, 1, width])?;
-    let (counters, hashes) = plan_positions("counting", goal, width, counters, hashes)?;
+    let (counters, hashes) =
+        plan_positions("counting", goal, width, ("counters", counters), hashes)?;
     Ok(CountingParams::from_values(&[counters, hashes.into(), width])?)
 }
 
@@ -84,7 +85,7 @@ fn plan_positions(
     kind: &'static str,
     goal: &Goal,
     width: u64,
-    positions: Option<u64>,
+    (positions_name, positions): (&'static str, Option<u64>),
     hashes: Option<u64>,
 ) -> Result<(u64, u32), PlanError> {
     goal.check()?;
@@ -93,14 +94,13 @@ fn plan_positions(
         BloomParams::from_values(&[1, hashes])?;
     }
     let hashes = hashes.map(|hashes| hashes as u32);
-    let positions = positions.or(goal.budget().map(|bits| bits / width));
+    let positions = goal.within_budget(positions_name, positions, width)?;
     let Some(positions) = positions else {
         let Size::Rate(asked) = goal.size else { unreachable!("the other sizes give positions") };
-        return fewest_positions(keys, asked, hashes).ok_or_else(|| PlanError::Unreachable {
-            kind,
-            asked,
-            keys,
-            nearest: digest_floor(keys),
+        return fewest_positions(keys, asked, hashes).ok_or_else(|| {
+            let hashes = hashes.unwrap_or_else(|| best_hashes(MAX_POSITIONS, keys));
+            let nearest = rate(MAX_POSITIONS, hashes, keys);
+            PlanError::Unreachable { kind, asked, keys, nearest }
         });
     };
     let positions = positions.clamp(1, MAX_POSITIONS);
@@ -212,10 +212,13 @@ impl BlockRates {
         let reach = 12.0 * libm::sqrt(mean) + 40.0;
         let low = libm::floor((mean - reach).max(0.0)) as u64;
         let high = (libm::ceil(mean + reach) as u64).min(keys);
-        let (mut first, mut second) = (0.0, 0.0);
-        for load in low..=high {
+        // A block that is loaded beyond the table passes everything.
+        let hopeless = self.moments.len() as u64;
+        let passing = binomial_above(keys, share, hopeless - 1);
+        let (mut first, mut second) = (passing, passing);
+        for load in low..=high.min(hopeless - 1) {
             let chance = binomial_pmf(keys, share, load);
-            let (rate, square) = self.moments.get(load as usize).copied().unwrap_or((1.0, 1.0));
+            let (rate, square) = self.moments[load as usize];
             first += chance * rate;
             second += chance * square;
         }
@@ -258,7 +261,8 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     BlockedParams::from_values(&[blocks.unwrap_or(1), block, hashes.unwrap_or(1)])?;
     let keys = goal.sized_keys();
     let most_blocks = MAX_POSITIONS / 512;
-    let blocks = blocks.or(goal.budget().map(|bits| (bits / block).clamp(1, most_blocks)));
+    let blocks = goal.within_budget("blocks", blocks, block)?;
+    let blocks = blocks.map(|blocks| blocks.clamp(1, most_blocks));
     let asked = match goal.size {
         Size::Rate(asked) => Some(asked),
         Size::BitsPerKey(_) | Size::Memory(_) => None,
@@ -291,7 +295,11 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
         let asked = asked.unwrap_or(0.0);
         PlanError::Unreachable { kind: KIND, asked, keys, nearest }
     };
-    let (blocks, rate, hashes) = best.ok_or_else(|| unreachable(digest_floor(keys)))?;
+    let nearest = || {
+        let rates = BlockRates::new(block as u32, hashes.map_or(8, |hashes| hashes as u32));
+        rates.rate(most_blocks, keys)
+    };
+    let (blocks, rate, hashes) = best.ok_or_else(|| unreachable(nearest()))?;
     if asked.is_some_and(|asked| rate > asked) {
         return Err(unreachable(rate));
     }

@@ -8,6 +8,7 @@ use crate::any::Kind;
 use crate::bits::{self, BitVec, Line, OutOfMemory};
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
+use crate::plan::digest_floor;
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
 
 /// The section that holds the bit array.
@@ -68,8 +69,10 @@ impl Bloom {
     /// every bit is set.
     pub fn estimated_keys(&self) -> f64 {
         let (m, k) = (self.params.bits() as f64, f64::from(self.params.hashes()));
-        if self.bits.ones() == 0 {
-            return 0.0;
+        match self.bits.ones() {
+            0 => return 0.0,
+            ones if ones == self.params.bits() => return f64::INFINITY,
+            _ => {}
         }
         libm::log1p(-self.fill()) / (k * libm::log1p(-1.0 / m))
     }
@@ -100,7 +103,8 @@ impl Filter for Bloom {
     }
 
     fn rate(&self) -> f64 {
-        libm::pow(self.fill(), self.params.hashes().into())
+        let passed = libm::pow(self.fill(), self.params.hashes().into());
+        (passed + digest_floor(self.label.keys)).min(1.0)
     }
 
     fn fill(&self) -> f64 {

@@ -17,7 +17,7 @@ pub struct Plan {
 }
 
 /// Every supported kind's plan for the goal, the least memory first (at equal memory the fewest blocks
-/// per miss). Kinds that cannot meet it are left out; if none can, the first kind's error says why.
+/// per miss). Kinds that cannot meet it are left out; if none can, the error says why.
 pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     let mut plans = Vec::new();
     let mut refusal = None;
@@ -28,9 +28,9 @@ pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
                 predicted: params.predict(goal.keys),
                 reason: reason(kind),
             }),
-            Err(error) => {
-                refusal.get_or_insert(error);
-            }
+            // Of several refusals that of a kind which knows the settled params says most.
+            Err(error) if refusal.as_ref().is_none_or(is_unknown_param) => refusal = Some(error),
+            Err(_) => {}
         }
     }
     if let (true, Some(error)) = (plans.is_empty(), refusal) {
@@ -42,6 +42,10 @@ pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
         a_bits.total_cmp(&b_bits).then(a_blocks.total_cmp(&b_blocks))
     });
     Ok(plans)
+}
+
+fn is_unknown_param(error: &PlanError) -> bool {
+    matches!(error, PlanError::UnknownParam { .. })
 }
 
 fn reason(kind: Kind) -> &'static str {

@@ -58,7 +58,9 @@ impl Goal {
             let place = names.iter().position(|known| known == name).ok_or_else(|| {
                 PlanError::UnknownParam { kind, name: name.clone(), known: names.join(", ") }
             })?;
-            values[place] = Some(*value);
+            if values[place].replace(*value).is_some() {
+                return Err(PlanError::RepeatedParam { name: name.clone() });
+            }
         }
         Ok(values)
     }
@@ -73,6 +75,24 @@ impl Goal {
             Size::Memory(bytes) if bytes < Line::BYTES as u64 => Err(PlanError::Memory { bytes }),
             _ => Ok(()),
         }
+    }
+
+    /// How many items of `width` bits: the settled number, which must keep within the budget, or as many as that
+    /// allows; `None` if neither says.
+    pub(crate) fn within_budget(
+        &self,
+        name: &'static str,
+        settled: Option<u64>,
+        width: u64,
+    ) -> Result<Option<u64>, PlanError> {
+        let allowed = self.budget().map(|bits| bits / width);
+        if let (Some(value), Some(allowed)) = (settled, allowed)
+            && value > allowed.max(1)
+        {
+            let expected = "at most what the memory that is asked for allows";
+            return Err(InvalidParam { name, value, expected }.into());
+        }
+        Ok(settled.or(allowed))
     }
 
     /// The bits of array that the goal allows; `None` if it asks for a rate instead.
@@ -119,6 +139,12 @@ pub enum PlanError {
         keys: u64,
         /// The lowest rate that can be had.
         nearest: f64,
+    },
+    /// A param was settled twice.
+    #[error("param {name} is settled twice")]
+    RepeatedParam {
+        /// Its name.
+        name: String,
     },
     /// The kind has no param of this name.
     #[error("{kind} has no param {name}; it has {known}")]

@@ -108,6 +108,12 @@ variant!(Values, RankMap, Map, 8, "A cell carries a value.");
 /// A multiset of identities; see [the module](self).
 pub type RankIndexed = Rank<Multiset>;
 /// A set of identities, the smallest by a hair; cannot remove.
+///
+/// ```compile_fail
+/// use tamis::{Insert, RankSet, Remove};
+/// let mut set = RankSet::with_rate(100, 0.01).unwrap();
+/// set.remove("apple"); // Two keys may share the cell: removing one would lose the other.
+/// ```
 pub type RankSet = Rank<Distinct>;
 /// A multiset whose cells count, for keys that come often.
 pub type RankCounting = Rank<Counters>;
@@ -137,12 +143,6 @@ impl<V: Variant> Rank<V> {
     /// What a filter with these params and so many keys will do.
     pub fn predict(params: &RankParams, keys: u64) -> Prediction {
         plan::predict(params, keys, V::MODE)
-    }
-
-    /// Entries that found no cell and are kept beside the table: 0 but for one chance in 10^10, unless somebody
-    /// chooses the keys or inserts one very often.
-    pub fn spilled(&self) -> u64 {
-        self.table.spilled()
     }
 
     /// Cells and spilled entries in use; the table grows when there are more than
@@ -285,6 +285,12 @@ impl<V: Variant> Filter for Rank<V> {
     /// Cells in use over the planned number.
     fn fill(&self) -> f64 {
         (self.used() as f64 / self.table.params().capacity() as f64).min(1.0)
+    }
+
+    /// Entries that found no cell and are kept beside the table: 0 but for one chance in 10^10, unless somebody
+    /// chooses the keys or inserts one very often.
+    fn overflow(&self) -> Option<u64> {
+        Some(self.table.spilled())
     }
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {

@@ -126,7 +126,7 @@ pub enum WireError {
         reason: alloc::string::String,
     },
     /// Well-formed, but the structure inside breaks one of its invariants.
-    #[error("content: {0}")]
+    #[error("content: {}", .0.0)]
     Content(#[from] crate::filter::Invalid),
     /// A parameter is out of range.
     #[error("params: {0}")]
