@@ -22,7 +22,9 @@
 //! |---|---|
 //! | the least memory of the Bloom kinds, insert only | [`Bloom`] |
 //! | the quickest answer: one cache line a question | [`BlockedBloom`] |
-//! | to remove keys, or to count them | [`CountingBloom`] |
+//! | to remove keys or count them; the least memory of all below 0.25% | [`RankIndexed`] |
+//! | a small value for every key | [`RankMap`] |
+//! | to remove keys with quick inserts, memory no matter | [`CountingBloom`] |
 //! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
 //!
 //! # Themes
