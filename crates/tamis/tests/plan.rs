@@ -53,12 +53,17 @@ fn one_bit_less_would_not_do() {
 #[test]
 fn memory_and_bits_per_key_are_not_exceeded() {
     for kind in Kind::SUPPORTED {
-        let params = AnyParams::plan(kind, &goal(100_000, Size::Memory(1 << 17), &[])).unwrap();
-        assert!(params.predict(100_000).bits_per_key <= f64::from(8 << 17) / 1e5);
-        let params = AnyParams::plan(kind, &goal(100_000, Size::BitsPerKey(12.0), &[])).unwrap();
+        let params = AnyParams::plan(kind, &goal(100_000, Size::Memory(1 << 18), &[])).unwrap();
+        assert!(params.predict(100_000).bits_per_key <= f64::from(8 << 18) / 1e5);
+        let params = AnyParams::plan(kind, &goal(100_000, Size::BitsPerKey(20.0), &[])).unwrap();
         // Whole cache lines are held: at most one more than asked for.
-        assert!(params.predict(100_000).bits_per_key <= 12.0 + 512.0 / 1e5);
-        assert!(params.predict(100_000).bits_per_key >= 11.9);
+        assert!(params.predict(100_000).bits_per_key <= 20.0 + 512.0 / 1e5);
+        assert!(params.predict(100_000).bits_per_key >= 19.8);
+        if !matches!(kind, Kind::Bloom | Kind::Counting | Kind::Blocked) {
+            let refused = AnyParams::plan(kind, &goal(1000, Size::Memory(100), &[])).unwrap_err();
+            assert!(refused.to_string().contains("bits per key are too few"), "{refused}");
+            continue;
+        }
         let tiny = AnyParams::plan(kind, &goal(1000, Size::Memory(100), &[])).unwrap();
         assert_eq!(tiny.predict(1000).bits_per_key, 0.512, "one line is legal, if useless");
     }

@@ -140,6 +140,16 @@ pub enum PlanError {
         /// The lowest rate that can be had.
         nearest: f64,
     },
+    /// Not even a filter with the highest rate is so small.
+    #[error("{kind}: {asked:.2} bits per key are too few; it takes {least:.2} at least")]
+    TooFewBits {
+        /// The kind.
+        kind: &'static str,
+        /// The bits per key asked for.
+        asked: f64,
+        /// The fewest that will do.
+        least: f64,
+    },
     /// A param was settled twice.
     #[error("param {name} is settled twice")]
     RepeatedParam {

@@ -34,7 +34,7 @@ const SETTLED: usize = 4;
 /// A budget's rate is enclosed to this ratio, in ln: 0.003 bits per key.
 const FINEST: f64 = 2e-3;
 /// The largest rate that a budget is answered with.
-const HIGHEST_RATE: f64 = 0.9;
+pub const HIGHEST_RATE: f64 = 0.9;
 
 /// What is asked of a layout beside its rate or its size.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! From goals to params, and from params to predictions.
 
 use super::model::{self, Layout};
-use super::optimise::{DEFAULT_OVERFLOW, Demand, MAX_LAMBDA, fit, optimise};
-use super::params::RankParams;
+use super::optimise::{DEFAULT_OVERFLOW, Demand, HIGHEST_RATE, MAX_LAMBDA, fit, optimise};
+use super::params::{MAX_UNIVERSE, RankParams};
 use super::table::Mode;
 use crate::bits::Line;
 use crate::filter::Params;
@@ -47,17 +47,22 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
         let (locations, fingerprint) = (narrow(locations), narrow(fingerprint));
         return Ok(RankParams::new(buckets, locations, fingerprint, extra, keys, groups)?);
     }
-    let unreachable = |nearest| {
-        let asked = if let Size::Rate(asked) = goal.size { asked } else { 0.0 };
-        PlanError::Unreachable { kind, asked, keys, nearest }
+    let too_few = |asked| {
+        let least = optimise(&demand, HIGHEST_RATE);
+        let least = least.map_or(f64::INFINITY, |layout| layout.bits_per_key(keys));
+        PlanError::TooFewBits { kind, asked, least }
     };
-    let layout = match goal.size {
-        Size::Rate(asked) => optimise(&demand, asked),
-        Size::BitsPerKey(bits) => fit(&demand, bits),
-        Size::Memory(_) => fit(&demand, goal.budget().unwrap_or(0) as f64 / keys as f64),
-    };
-    // Beyond the largest universe there is nothing; below a bit or two per key there is nothing either.
-    let layout = layout.ok_or_else(|| unreachable(model::rate_of(4.6e18, keys)))?;
+    let layout = match (goal.size, goal.budget()) {
+        (Size::Rate(asked), _) => optimise(&demand, asked).ok_or_else(|| {
+            // Beyond the largest universe there is nothing.
+            let nearest = model::rate_of(MAX_UNIVERSE as f64, keys);
+            PlanError::Unreachable { kind, asked, keys, nearest }
+        }),
+        (_, budget) => {
+            let bits = budget.unwrap_or(0) as f64 / keys as f64;
+            fit(&demand, bits).ok_or_else(|| too_few(bits))
+        }
+    }?;
     Ok(RankParams::of(&layout, keys)?)
 }
 
