@@ -71,8 +71,11 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
     let grown = params.with_room_for(keys).unwrap_or(*params);
     let layout = grown.layout();
     let rate = model::rate(&layout, keys);
-    // A set stores equal identities once.
-    let cells = if mode == Mode::Set { rate * layout.identities() } else { keys as f64 };
+    // A set stores equal identities once, and four of them share a counter.
+    let cells = match mode {
+        Mode::Set | Mode::Counting => rate * layout.identities(),
+        Mode::Multiset | Mode::Map => keys as f64,
+    };
     let cell_bits = f64::from(1 + layout.fingerprint + layout.extra);
     let trimmed = layout.buckets as f64 * f64::from(layout.locations) + cells * cell_bits;
     let wire = wire::planned_len(
