@@ -6,6 +6,7 @@ mod progress;
 mod show;
 mod sizing;
 mod store;
+mod target;
 mod verbs;
 
 use std::process::ExitCode;

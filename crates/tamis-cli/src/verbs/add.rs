@@ -12,7 +12,8 @@ use super::remove::cannot;
 use crate::keys::Keys;
 use crate::progress::Progress;
 use crate::show;
-use crate::store::{self, Target, is_stdio};
+use crate::store::{self, is_stdio};
+use crate::target::Target;
 
 /// Add lines to a filter
 ///

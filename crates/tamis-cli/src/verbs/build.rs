@@ -10,7 +10,7 @@ use crate::keys::Keys;
 use crate::progress::Progress;
 use crate::show;
 use crate::sizing::{Hashing, Sizing};
-use crate::store::Target;
+use crate::target::Target;
 
 /// Build a filter from lines
 ///

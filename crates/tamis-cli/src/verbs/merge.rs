@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Outcome;
 use crate::show;
-use crate::store::{self, Target, is_stdio};
+use crate::store::{self, is_stdio};
+use crate::target::Target;
 
 /// Make one filter that holds the keys of several
 ///

@@ -13,7 +13,8 @@ use super::remove::cannot;
 use crate::keys::Keys;
 use crate::progress::Progress;
 use crate::sizing::{Hashing, Sizing};
-use crate::store::{Target, is_stdio};
+use crate::store::is_stdio;
+use crate::target::Target;
 use crate::{show, store};
 
 /// Print each line the first time it is seen
