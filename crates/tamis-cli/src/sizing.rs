@@ -7,6 +7,7 @@ use tamis::{AnyFilter, AnyParams, Goal, HashId, Hasher, Kind, Label, Size};
 
 use crate::keys::Keys;
 use crate::numbers;
+use crate::target::{PUBLIC, SECRET};
 
 const DEFAULT_RATE: f64 = 0.01;
 
@@ -80,7 +81,7 @@ pub(crate) struct Hashing {
     hash: Option<HashId>,
 
     /// Hash with sip13 under a random 128-bit seed: for keys that an adversary may choose. The seed is stored in
-    /// the filter, so keep the file secret
+    /// the filter, so keep the file secret: a new one is for its owner alone
     #[arg(long, conflicts_with = "seed")]
     random_seed: bool,
 }
@@ -102,6 +103,11 @@ impl Hashing {
         let hash = self.hash.unwrap_or(HashId::Xxh3);
         Hasher::from_parts(hash, self.seed.unwrap_or(0))
             .context("--seed: xxh3 takes 64 bits; use a smaller seed, or --hash sip13")
+    }
+
+    /// The widest permissions for a new file with such a filter in it.
+    pub(crate) fn mode(&self) -> u32 {
+        if self.random_seed { SECRET } else { PUBLIC }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tamis::wire::{self, ReadSource};
 use tamis::{AnyFilter, Limits, SharedBytes};
 
 use crate::keys::Keys;
+use crate::target::PUBLIC;
 
 /// Whether a path stands for stdin or stdout.
 pub(crate) fn is_stdio(path: &Path) -> bool {
@@ -22,6 +24,8 @@ pub(crate) struct Loaded {
     pub(crate) filter: AnyFilter,
     /// Bytes in the file.
     pub(crate) file_bytes: u64,
+    /// Who may read the file; everyone if it was a pipe.
+    pub(crate) mode: u32,
 }
 
 /// Reads a filter and checks everything.
@@ -38,12 +42,14 @@ fn read(path: &Path) -> Result<Loaded> {
             return Ok(Loaded {
                 filter: AnyFilter::read(&mut source, limits(facts.len()))?,
                 file_bytes: facts.len(),
+                mode: facts.mode(),
             });
         }
     }
     let bytes = read_stream(path)?;
     let file_bytes = bytes.len() as u64;
-    Ok(Loaded { filter: AnyFilter::decode(&bytes, limits(file_bytes))?, file_bytes })
+    let filter = AnyFilter::decode(&bytes, limits(file_bytes))?;
+    Ok(Loaded { filter, file_bytes, mode: PUBLIC })
 }
 
 /// Maps a filter and answers from the file in place; only its header is checked.

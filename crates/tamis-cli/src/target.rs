@@ -4,13 +4,20 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use tamis::{AnyFilter, Encoded};
 
+use crate::show;
 use crate::store::is_stdio;
+
+/// Permissions of a file for whoever may read it.
+pub(crate) const PUBLIC: u32 = 0o666;
+/// Permissions of a file for its owner alone.
+pub(crate) const SECRET: u32 = 0o600;
+const EVERYONE_READS: u32 = 0o004;
 
 /// Where a filter is to be written. Made before the work starts, so that what cannot be written is refused early.
 pub(crate) enum Target {
@@ -19,7 +26,11 @@ pub(crate) enum Target {
     /// A device or a pipe: written to as it is, for nothing may be renamed over it.
     Special(PathBuf),
     /// A regular file, there already or not; no symlink.
-    File(PathBuf),
+    File {
+        path: PathBuf,
+        /// The permissions that the folder and the umask give to new files.
+        mode: u32,
+    },
 }
 
 impl Target {
@@ -42,19 +53,22 @@ impl Target {
         if !folder.is_dir() {
             bail!("{}: there is no folder {}", refused(), folder.display());
         }
-        Ok(Self::File(path))
+        // Whether a folder can be written to is known for certain only by doing it. The file goes away at once, so that
+        // nothing is left behind by whoever is interrupted during the work.
+        let trial = Temporary::beside(&path, PUBLIC).with_context(refused)?;
+        let mode = trial.file.metadata().with_context(refused)?.mode();
+        Ok(Self::File { path, mode })
     }
 
-    /// Writes a filter.
-    pub(crate) fn write(&self, filter: &AnyFilter) -> Result<()> {
+    /// Writes a filter. A file that was there keeps its permissions; a new one gets none beyond `widest`.
+    pub(crate) fn write(&self, filter: &AnyFilter, widest: u32) -> Result<()> {
         let encoded = filter.encode();
         match self {
             Self::Stdout => Ok(write_pieces(&mut io::stdout().lock(), &encoded)?),
             Self::Special(path) => write_special(path, &encoded)
                 .with_context(|| format!("cannot write {}", path.display())),
-            Self::File(path) => {
-                replace(path, &encoded).with_context(|| format!("cannot write {}", path.display()))
-            }
+            Self::File { path, mode } => replace(path, &encoded, mode & widest, widest)
+                .with_context(|| format!("cannot write {}", path.display())),
         }
     }
 }
@@ -94,40 +108,76 @@ fn write_special(path: &Path, encoded: &Encoded) -> Result<()> {
 
 /// Puts the new content in the place of a file: whoever opens it, and whenever the machine stops, finds the old content
 /// or the new one.
-fn replace(path: &Path, encoded: &Encoded) -> io::Result<()> {
-    let (temporary, mut file) = create_beside(path)?;
-    let mut put = || -> io::Result<()> {
-        write_pieces(&mut file, encoded)?;
-        if let Ok(old) = fs::metadata(path) {
-            // Only the superuser may give files away; for others the owner stays who wrote it.
-            let _ = fchown(&file, Some(old.uid()), Some(old.gid()));
-            file.set_permissions(old.permissions())?;
-        }
-        // Content before name: otherwise a crash could leave the new name on missing content.
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    put().inspect_err(|_| {
-        let _ = fs::remove_file(&temporary); // the first error is the one to tell
-    })?;
-    File::open(folder_of(path))?.sync_all()
+fn replace(path: &Path, encoded: &Encoded, mode: u32, widest: u32) -> io::Result<()> {
+    let folder = File::open(folder_of(path));
+    // Nobody else reads it before it has the owner and the permissions that it is to have.
+    let mut temporary = Temporary::beside(path, SECRET)?;
+    write_pieces(&mut temporary.file, encoded)?;
+    let old = fs::metadata(path).ok();
+    if let Some(old) = &old {
+        // Only the superuser may give files away; for others the owner stays who wrote it.
+        let _ = fchown(&temporary.file, Some(old.uid()), Some(old.gid()));
+    }
+    let permissions = old.map_or(fs::Permissions::from_mode(mode), |old| old.permissions());
+    let exposed = permissions.mode() & !widest & EVERYONE_READS != 0;
+    temporary.file.set_permissions(permissions)?;
+    // Content before name: otherwise a crash could leave the new name on missing content.
+    temporary.file.sync_all()?;
+    temporary.rename(path)?;
+    // From here on the new content is in place, whatever else fails.
+    if let Err(error) = folder.and_then(|folder| folder.sync_all()) {
+        show::note(&format_args!(
+            "{} is written, but its folder cannot be synced ({error}): a crash of the machine may bring the old file back",
+            path.display()
+        ));
+    }
+    if exposed {
+        show::note(&format_args!(
+            "{0} keeps its permissions, so everyone can read the seed in it; if that is not meant: chmod 600 {0}",
+            path.display()
+        ));
+    }
+    Ok(())
 }
 
-/// A new file in the same folder, hence on the same file system, under a name that nobody has.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    /// Leaves room for the rest in the 255 bytes of a file name.
-    const MOST_OF_NAME: usize = 200;
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    let name = &name[..name.len().min(MOST_OF_NAME)];
-    for number in 0.. {
-        let mut hidden = OsStr::from_bytes(b".").to_owned();
-        hidden.push(OsStr::from_bytes(name));
-        hidden.push(format!(".tamis-{}-{number}", std::process::id()));
-        let temporary = folder_of(path).join(hidden);
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            file => return Ok((temporary, file?)),
+/// A new file that goes away again unless it is renamed.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+    renamed: bool,
+}
+
+impl Temporary {
+    /// A file in the same folder, hence on the same file system, under a name that nobody has.
+    fn beside(path: &Path, mode: u32) -> io::Result<Self> {
+        /// Leaves room for the rest in the 255 bytes of a file name.
+        const MOST_OF_NAME: usize = 200;
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        let name = &name[..name.len().min(MOST_OF_NAME)];
+        for number in 0.. {
+            let mut hidden = OsStr::from_bytes(b".").to_owned();
+            hidden.push(OsStr::from_bytes(name));
+            hidden.push(format!(".tamis-{}-{number}", std::process::id()));
+            let path = folder_of(path).join(hidden);
+            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                file => return Ok(Self { path, file: file?, renamed: false }),
+            }
+        }
+        unreachable!("some number is free")
+    }
+
+    fn rename(mut self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.renamed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.renamed {
+            let _ = fs::remove_file(&self.path); // whatever went wrong before is what to tell
         }
     }
-    unreachable!("some number is free")
 }

@@ -5,6 +5,7 @@
 mod tool;
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
@@ -87,4 +88,18 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_filter() {
     for is_new in [false, true] {
         assert!(seen.iter().any(|(_, new)| *new == is_new), "only one content was left: {seen:?}");
     }
+}
+
+#[test]
+fn a_file_that_is_being_written_is_for_its_owner_alone() {
+    let folder = Folder::new();
+    folder.write("more", "a\n");
+    folder.ok(&["build", "--keys", "5000", "-o", "f", "more"]);
+    // Everything is written when the permissions change.
+    assert!(killed(&folder, "fchmod", 1));
+    let left: Vec<_> = folder.names().into_iter().filter(|name| name.contains(".tamis-")).collect();
+    let [left] = &left[..] else { panic!("one file is left, not {left:?}") };
+    assert_eq!(folder.read(left).len(), folder.read("f").len());
+    let facts = std::fs::metadata(folder.join(left)).expect("a file");
+    assert_eq!(facts.permissions().mode() & 0o7777, 0o600);
 }

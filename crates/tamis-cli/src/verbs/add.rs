@@ -12,7 +12,7 @@ use super::remove::cannot;
 use crate::keys::Keys;
 use crate::progress::Progress;
 use crate::show;
-use crate::store::{self, is_stdio};
+use crate::store::{self, Loaded, is_stdio};
 use crate::target::Target;
 
 /// Add lines to a filter
@@ -45,7 +45,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// The filter, and the target of the changed one.
-    pub(crate) fn open(&self, keys: &Keys) -> Result<(AnyFilter, Target)> {
+    pub(crate) fn open(&self, keys: &Keys) -> Result<(Loaded, Target)> {
         store::one_stdin(&self.filter, keys)?;
         let output = match &self.output {
             Some(output) => output,
@@ -55,17 +55,17 @@ impl Place {
             None => &self.filter,
         };
         let target = Target::new(output)?;
-        Ok((store::load(&self.filter)?.filter, target))
+        Ok((store::load(&self.filter)?, target))
     }
 }
 
 impl Add {
     pub(crate) fn run(self) -> Result<Outcome> {
-        let (mut filter, target) = self.place.open(&self.keys)?;
+        let (Loaded { mut filter, mode, .. }, target) = self.place.open(&self.keys)?;
         let progress = Progress::quiet("adding", self.keys.size());
         insert_lines(&mut filter, &self.keys, progress)?;
         show::note_if_crowded(&filter);
-        target.write(&filter)?;
+        target.write(&filter, mode)?;
         Ok(Outcome::Fine)
     }
 }

@@ -43,7 +43,7 @@ impl Build {
         let progress = Progress::quiet("building", self.keys.size());
         add::insert_lines(&mut filter, &self.keys, progress)?;
         show::note_if_crowded(&filter);
-        target.write(&filter)?;
+        target.write(&filter, self.hashing.mode())?;
         Ok(Outcome::Fine)
     }
 }

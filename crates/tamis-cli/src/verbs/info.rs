@@ -60,7 +60,7 @@ impl Info {
 }
 
 impl Facts {
-    fn new(Loaded { filter, file_bytes }: &Loaded) -> Self {
+    fn new(Loaded { filter, file_bytes, .. }: &Loaded) -> Self {
         // As in predictions: an empty filter is measured as if it held one key.
         let per_key = |bits: u64| bits as f64 / filter.keys().max(1) as f64;
         Self {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Outcome;
 use crate::show;
-use crate::store::{self, is_stdio};
+use crate::store::{self, Loaded, is_stdio};
 use crate::target::Target;
 
 /// Make one filter that holds the keys of several
@@ -40,15 +40,16 @@ impl Merge {
             bail!("only one filter can come from stdin");
         }
         let target = Target::new(&self.output)?;
-        let mut filter = store::load(&self.first)?.filter;
+        let Loaded { mut filter, mut mode, .. } = store::load(&self.first)?;
         for path in &self.others {
-            let other = store::load(path)?.filter;
-            filter.merge(&other).with_context(|| {
+            let other = store::load(path)?;
+            mode &= other.mode;
+            filter.merge(&other.filter).with_context(|| {
                 format!("cannot merge {} and {}", self.first.display(), path.display())
             })?;
         }
         show::note_if_crowded(&filter);
-        target.write(&filter)?;
+        target.write(&filter, mode)?;
         Ok(Outcome::Fine)
     }
 }

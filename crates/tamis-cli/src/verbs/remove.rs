@@ -12,6 +12,7 @@ use super::add::Place;
 use crate::keys::Keys;
 use crate::progress::Progress;
 use crate::show;
+use crate::store::Loaded;
 
 /// Remove lines from a filter
 ///
@@ -44,7 +45,7 @@ struct Facts {
 
 impl Remove {
     pub(crate) fn run(self) -> Result<Outcome> {
-        let (mut filter, target) = self.place.open(&self.keys)?;
+        let (Loaded { mut filter, mode, .. }, target) = self.place.open(&self.keys)?;
         let (hasher, kind) = (filter.hasher(), filter.kind());
         let remove =
             filter.as_remove().with_context(|| cannot(kind, "give keys up", Kind::can_remove))?;
@@ -60,7 +61,7 @@ impl Remove {
             Ok(ControlFlow::Continue(()))
         })?;
         facts.lines = facts.removed + facts.absent;
-        target.write(&filter)?;
+        target.write(&filter, mode)?;
         if self.json {
             show::print_json(&facts)?;
         }

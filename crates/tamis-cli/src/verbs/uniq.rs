@@ -58,17 +58,18 @@ impl Uniq {
             bail!("stdout carries the lines; write the filter to a file with -o");
         }
         let target = self.output.as_deref().map(Target::new).transpose()?;
-        let mut filter = match &self.filter {
+        let (mut filter, mode) = match &self.filter {
             Some(path) => {
                 store::one_stdin(path, &self.keys)?;
-                store::load(path)?.filter
+                let loaded = store::load(path)?;
+                (loaded.filter, loaded.mode)
             }
-            None => self.sizing.empty_filter(&self.hashing, &self.keys)?,
+            None => (self.sizing.empty_filter(&self.hashing, &self.keys)?, self.hashing.mode()),
         };
         self.print_new(&mut filter)?;
         show::note_if_crowded(&filter);
         if let Some(target) = target {
-            target.write(&filter)?;
+            target.write(&filter, mode)?;
         }
         Ok(Outcome::Fine)
     }

@@ -1,14 +1,39 @@
 //! Output files are replaced all at once, in place of what they were.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::tool::{Folder, TAMIS};
+use crate::tool::{Folder, Run, TAMIS, numbers};
 
 fn mode(folder: &Folder, name: &str) -> u32 {
     let facts = fs::metadata(folder.join(name)).expect("a file");
     facts.permissions().mode() & 0o7777
+}
+
+fn set_mode(folder: &Folder, name: &str, mode: u32) {
+    fs::set_permissions(folder.join(name), fs::Permissions::from_mode(mode)).expect("permissions");
+}
+
+/// Runs the tool as somebody whom permissions hold back. Nothing holds the superuser back, as whom tests run in many a
+/// container: then it is nobody, who gets the folder and a copy of the binary, for the original may be out of reach.
+fn run_unprivileged(folder: &Folder, args: &[&str]) -> Run {
+    const NOBODY: u32 = 65534;
+    if fs::metadata("/proc/self").expect("this process").uid() != 0 {
+        return folder.run(args);
+    }
+    let binary = Folder::new();
+    fs::copy(TAMIS, binary.join("tamis")).expect("a copy of the binary");
+    fs::set_permissions(binary.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+    let entries = fs::read_dir(folder.path()).expect("the folder");
+    for path in entries.map(|entry| entry.expect("an entry").path()).chain([folder.path().into()]) {
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("a new owner");
+    }
+    let mut command = Command::new(binary.join("tamis"));
+    command.args(args).current_dir(folder.path()).stdin(Stdio::null()).uid(NOBODY).gid(NOBODY);
+    command.output().expect("tamis starts").into()
 }
 
 #[test]
@@ -17,8 +42,7 @@ fn replacing_leaves_no_other_file_and_keeps_permissions() {
     folder.write("keys", "a\n");
     folder.ok(&["build", "--keys", "10", "-o", "f", "keys"]);
     for bits in [0o600, 0o640, 0o444, 0o755] {
-        let permissions = fs::Permissions::from_mode(bits);
-        fs::set_permissions(folder.join("f"), permissions).expect("permissions");
+        set_mode(&folder, "f", bits);
         folder.ok(&["add", "f", "keys"]);
         assert_eq!(mode(&folder, "f"), bits);
     }
@@ -100,4 +124,92 @@ fn long_names_have_room() {
     let name = "n".repeat(255);
     folder.ok(&["build", "-o", &name, "keys"]);
     assert_eq!(folder.names(), ["keys", &name]);
+}
+
+#[test]
+fn a_new_file_is_for_those_who_may_read_its_origin() {
+    let folder = Folder::new();
+    folder.write("keys", "a\n");
+    let under_umask = |command: &str| {
+        let status = Command::new("sh")
+            .args(["-c", &format!("umask 027; exec \"$0\" {command}"), TAMIS])
+            .current_dir(folder.path())
+            .status();
+        assert!(status.expect("sh").success(), "{command}");
+    };
+    under_umask("build --keys 9 -o public keys");
+    assert_eq!(mode(&folder, "public"), 0o640);
+    under_umask("build --keys 9 --random-seed -o secret keys");
+    assert_eq!(mode(&folder, "secret"), 0o600);
+    under_umask("uniq --keys 9 --random-seed -o seen keys");
+    assert_eq!(mode(&folder, "seen"), 0o600);
+    under_umask("add secret -o copy keys");
+    assert_eq!(mode(&folder, "copy"), 0o600);
+    under_umask("merge secret --filter copy -o both");
+    assert_eq!(mode(&folder, "both"), 0o600);
+    under_umask("uniq --filter secret -o more keys");
+    assert_eq!(mode(&folder, "more"), 0o600);
+}
+
+#[test]
+fn a_secret_in_a_file_for_everyone_is_noted() {
+    let folder = Folder::new();
+    folder.write("keys", "a\n");
+    folder.ok(&["build", "-o", "f", "keys"]);
+    set_mode(&folder, "f", 0o644);
+    let run = folder.run(&["build", "--keys", "9", "--random-seed", "-o", "f", "keys"]);
+    assert_eq!((run.code, mode(&folder, "f")), (Some(0), 0o644));
+    assert!(run.stderr.contains("everyone can read the seed"), "{}", run.stderr);
+    folder.ok(&["add", "f", "keys"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_is_noticed_before_keys_are_read() {
+    let folder = Folder::new();
+    // Nobody may make files in /sys, not even the superuser. Stdin stays open and silent.
+    let mut child = folder
+        .command(&["build", "--keys", "5", "-o", "/sys/f"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("tamis starts");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().expect("a child").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("it runs");
+            panic!("it waits for keys that it cannot store");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let run = Run::from(child.wait_with_output().expect("output"));
+    run.refused(&["cannot write /sys/f"]);
+
+    folder.write("keys", "a\n");
+    set_mode(&folder, ".", 0o555);
+    run_unprivileged(&folder, &["build", "-o", "f", "keys"]).refused(&["cannot write f"]);
+    set_mode(&folder, ".", 0o755);
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_is_written_to() {
+    let folder = Folder::new();
+    folder.write("keys", "a\n");
+    folder.ok(&["build", "--keys", "5", "-o", "f", "keys"]);
+    set_mode(&folder, ".", 0o300);
+    let run = run_unprivileged(&folder, &["add", "f", "keys"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("f is written, but its folder cannot be synced"), "{}", run.stderr);
+    set_mode(&folder, ".", 0o755);
+    assert_eq!(folder.json(&["info", "--json", "f"])["keys"], 2);
+    assert_eq!(folder.names(), ["f", "keys"]);
+}
+
+#[test]
+fn a_run_that_fails_later_leaves_nothing_behind() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(100));
+    folder.ok(&["build", "-o", "f", "keys"]);
+    folder.run(&["remove", "f", "-o", "g", "keys"]).refused(&["cannot give keys up"]);
+    folder.run(&["add", "keys", "-o", "g", "keys"]).refused(&["not a tamis file"]);
+    assert_eq!(folder.names(), ["f", "keys"]);
 }
