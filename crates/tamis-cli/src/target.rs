@@ -1,15 +1,18 @@
 //! Where filters are written: files are replaced all at once or not at all.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use tamis::{AnyFilter, Encoded};
 
+use crate::progress::PATIENCE;
 use crate::show;
 use crate::store::is_stdio;
 
@@ -19,7 +22,8 @@ pub(crate) const PUBLIC: u32 = 0o666;
 pub(crate) const SECRET: u32 = 0o600;
 const EVERYONE_READS: u32 = 0o004;
 
-/// Where a filter is to be written. Made before the work starts, so that what cannot be written is refused early.
+/// Where a filter is to be written. Made before the work starts, so that what cannot be written is refused early, and
+/// before a filter is loaded, so that nobody else changes the file between loading and replacing it.
 pub(crate) enum Target {
     /// Standard output.
     Stdout,
@@ -30,6 +34,8 @@ pub(crate) enum Target {
         path: PathBuf,
         /// The permissions that the folder and the umask give to new files.
         mode: u32,
+        /// Held as long as the target is.
+        _lock: Option<File>,
     },
 }
 
@@ -57,7 +63,8 @@ impl Target {
         // nothing is left behind by whoever is interrupted during the work.
         let trial = Temporary::beside(&path, PUBLIC).with_context(refused)?;
         let mode = trial.file.metadata().with_context(refused)?.mode();
-        Ok(Self::File { path, mode })
+        let lock = lock(&path).with_context(refused)?;
+        Ok(Self::File { path, mode, _lock: lock })
     }
 
     /// Writes a filter. A file that was there keeps its permissions; a new one gets none beyond `widest`.
@@ -67,7 +74,7 @@ impl Target {
             Self::Stdout => Ok(write_pieces(&mut io::stdout().lock(), &encoded)?),
             Self::Special(path) => write_special(path, &encoded)
                 .with_context(|| format!("cannot write {}", path.display())),
-            Self::File { path, mode } => replace(path, &encoded, mode & widest, widest)
+            Self::File { path, mode, .. } => replace(path, &encoded, mode & widest, widest)
                 .with_context(|| format!("cannot write {}", path.display())),
         }
     }
@@ -138,6 +145,48 @@ fn replace(path: &Path, encoded: &Encoded, mode: u32, widest: u32) -> io::Result
         ));
     }
     Ok(())
+}
+
+/// Waits until no other run of the tool is changing this file, and keeps the others waiting as long as the result
+/// lives. `None` if there is nothing to lock: no file, or one that we cannot read and so cannot change either.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        // Network file systems lock exclusively only what is open for writing.
+        let file = OpenOptions::new().read(true).write(true).open(path);
+        let Ok(file) = file.or_else(|_| File::open(path)) else { return Ok(None) };
+        if let Err(error) = wait_for_lock(&file, path) {
+            show::note(&format_args!(
+                "{} cannot be locked ({error}): what others change meanwhile is lost",
+                path.display()
+            ));
+            return Ok(Some(file));
+        }
+        // Whoever held the lock has renamed another file to this name: that is the one to lock.
+        let locked = identity(&file.metadata()?);
+        if fs::metadata(path).is_ok_and(|now| identity(&now) == locked) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+fn wait_for_lock(file: &File, path: &Path) -> io::Result<()> {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => thread::sleep(PATIENCE / 100),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    if io::stderr().is_terminal() {
+        show::note(&format_args!("waiting for another tamis to finish with {}", path.display()));
+    }
+    file.lock()
+}
+
+/// What a file is, whatever its name.
+fn identity(facts: &fs::Metadata) -> (u64, u64) {
+    (facts.dev(), facts.ino())
 }
 
 /// A new file that goes away again unless it is renamed.

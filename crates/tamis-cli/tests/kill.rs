@@ -14,8 +14,9 @@ use tool::{Folder, TAMIS, numbers};
 const SIGKILL: i32 = 9;
 
 /// Whatever a replacement is made of, and what it might be made of one day.
-const CALLS: [&str; 14] = [
+const CALLS: [&str; 15] = [
     "openat",
+    "flock",
     "write",
     "writev",
     "pwrite64",

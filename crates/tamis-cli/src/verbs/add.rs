@@ -17,7 +17,8 @@ use crate::target::Target;
 
 /// Add lines to a filter
 ///
-/// The file is replaced in one step: whoever reads it meanwhile sees all of the new lines or none.
+/// The file is replaced in one step: whoever reads it meanwhile sees all of the new lines or none, and whoever else
+/// changes it waits. A run that is killed may leave a file .NAME.tamis-* beside it, which can be deleted.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -1,6 +1,7 @@
 //! Output files are replaced all at once, in place of what they were.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -25,7 +26,10 @@ fn run_unprivileged(folder: &Folder, args: &[&str]) -> Run {
         return folder.run(args);
     }
     let binary = Folder::new();
-    fs::copy(TAMIS, binary.join("tamis")).expect("a copy of the binary");
+    // By another process: a file that this one writes may be held open by what other tests start just then, and cannot
+    // be run as long.
+    let copied = Command::new("cp").args([TAMIS.as_ref(), binary.path()]).status();
+    assert!(copied.expect("cp").success());
     fs::set_permissions(binary.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
     let entries = fs::read_dir(folder.path()).expect("the folder");
     for path in entries.map(|entry| entry.expect("an entry").path()).chain([folder.path().into()]) {
@@ -212,4 +216,64 @@ fn a_run_that_fails_later_leaves_nothing_behind() {
     folder.run(&["remove", "f", "-o", "g", "keys"]).refused(&["cannot give keys up"]);
     folder.run(&["add", "keys", "-o", "g", "keys"]).refused(&["not a tamis file"]);
     assert_eq!(folder.names(), ["f", "keys"]);
+}
+
+#[test]
+fn no_key_is_lost_when_many_change_one_file() {
+    let folder = Folder::new();
+    folder.write("none", "");
+    folder.ok(&["build", "--keys", "100000", "--rate", "1e-9", "-o", "f", "none"]);
+    symlink("f", folder.join("link")).expect("a link");
+    let lines = |from, to| (from..to).map(|i| format!("{i}\n")).collect::<Vec<_>>().concat();
+    std::thread::scope(|scope| {
+        for adder in 0..8 {
+            let (folder, lines) = (&folder, &lines);
+            scope.spawn(move || {
+                for round in 0..4 {
+                    let from = adder * 1000 + round * 100;
+                    let file = ["f", "link"][round as usize % 2];
+                    if adder == 0 {
+                        let uniq = ["uniq", "--filter", file, "-o", file];
+                        folder.feed(&uniq, lines(from, from + 100)).ok();
+                    } else {
+                        folder.feed(&["add", file], lines(from, from + 100)).ok();
+                    }
+                }
+            });
+        }
+    });
+    let all: String = (0_u64..8).map(|adder| lines(adder * 1000, adder * 1000 + 400)).collect();
+    assert_eq!(folder.feed(&["check", "-c", "f"], all).ok(), "3200\n");
+    assert_eq!(folder.json(&["info", "--json", "f"])["keys"], 3200);
+    assert_eq!(folder.names(), ["f", "link", "none"]);
+}
+
+#[test]
+fn whoever_waits_says_so_and_changes_the_file_that_is_there_then() {
+    let folder = Folder::new();
+    folder.write("old", "old\n");
+    folder.write("new", "new\n");
+    folder.write("more", "more\n");
+    for name in ["old", "new"] {
+        let filter = format!("{name}.tamis");
+        folder.ok(&["build", "--keys", "9", "--rate", "1e-9", "-o", &filter, name]);
+    }
+    let held = fs::File::open(folder.join("old.tamis")).expect("a filter");
+    held.lock().expect("a lock");
+    // script(1) gives the tool a terminal as stderr.
+    let mut child = Command::new("script")
+        .args(["-qec", &format!("'{TAMIS}' add old.tamis more"), "/dev/null"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("install script (package util-linux or bsdutils)");
+    let mut said = String::new();
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    output.read_line(&mut said).expect("a line");
+    assert!(said.contains("waiting for another tamis to finish with old.tamis"), "{said}");
+    fs::rename(folder.join("new.tamis"), folder.join("old.tamis")).expect("a new file");
+    drop(held);
+    assert!(child.wait().expect("tamis ends").success());
+    assert_eq!(folder.feed(&["check", "old.tamis"], "old\nnew\nmore\n").ok(), "new\nmore\n");
 }
