@@ -14,7 +14,7 @@ use tamis::{Digest, Hasher};
 
 use crate::numbers;
 use crate::progress::Progress;
-use crate::store::is_stdio;
+use crate::store::{is_stdio, name};
 
 /// Bytes read at once: enough to make system calls cheap, few enough to stay in the second cache. Only a longer
 /// line makes the buffer grow.
@@ -178,7 +178,7 @@ fn lines(chunk: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
 }
 
 fn failed_to_read(path: &Path) -> String {
-    format!("cannot read {}", path.display())
+    format!("cannot read {}", name(path))
 }
 
 /// An open file of keys.
@@ -237,6 +237,11 @@ impl<'a> Chunks<'a> {
         self.filled -= self.taken;
         loop {
             if self.filled == self.bytes.len() {
+                // A line may be longer than memory, and that is no reason to abort.
+                self.bytes.try_reserve_exact(self.filled).map_err(|_| {
+                    let longer = format!("a line is longer than the {} bytes at hand", self.filled);
+                    io::Error::new(io::ErrorKind::OutOfMemory, longer)
+                })?;
                 self.bytes.resize(self.filled * 2, 0);
             }
             let from = self.filled;

@@ -65,8 +65,26 @@ pub(crate) fn crowded(filter: &dyn Filter) -> Option<String> {
 }
 
 /// Standard output for data, with a large buffer: flush it at the end.
-pub(crate) fn output() -> BufWriter<StdoutLock<'static>> {
-    BufWriter::with_capacity(OUTPUT_BUFFER, stdout().lock())
+pub(crate) fn output() -> BufWriter<Output> {
+    BufWriter::with_capacity(OUTPUT_BUFFER, Output(stdout().lock()))
+}
+
+/// Standard output, named in its errors.
+pub(crate) struct Output(StdoutLock<'static>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(|error| named(&error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(|error| named(&error))
+    }
+}
+
+/// The kind stays what it was, for a closed pipe is told by it.
+fn named(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write stdout: {error}"))
 }
 
 /// Prints text and a line end.

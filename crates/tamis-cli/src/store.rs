@@ -1,14 +1,14 @@
 //! Filters from files and stdin: loaded and checked, or mapped in place.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use tamis::wire::{self, ReadSource};
-use tamis::{AnyFilter, Limits, SharedBytes};
+use tamis::wire::{self, Frame, Header, MAGIC, ReadSource};
+use tamis::{AnyFilter, Limits, SharedBytes, WireError};
 
 use crate::keys::Keys;
 use crate::target::PUBLIC;
@@ -28,51 +28,79 @@ pub(crate) struct Loaded {
     pub(crate) mode: u32,
 }
 
+/// What errors call a path that something is read from.
+pub(crate) fn name(path: &Path) -> String {
+    if is_stdio(path) { "stdin".to_owned() } else { path.display().to_string() }
+}
+
 /// Reads a filter and checks everything.
 pub(crate) fn load(path: &Path) -> Result<Loaded> {
-    read(path).with_context(|| path.display().to_string())
+    read(path).with_context(|| name(path))
 }
 
 fn read(path: &Path) -> Result<Loaded> {
-    if !is_stdio(path) {
-        let file = File::open(path)?;
-        let facts = file.metadata()?;
-        if facts.is_file() {
+    match Input::open(path)? {
+        Input::File(file) => {
+            let facts = file.metadata()?;
             let mut source = ReadSource::new(file, facts.len());
-            return Ok(Loaded {
-                filter: AnyFilter::read(&mut source, limits(facts.len()))?,
-                file_bytes: facts.len(),
-                mode: facts.mode(),
-            });
+            let filter = AnyFilter::read(&mut source, limits(facts.len()))?;
+            Ok(Loaded { filter, file_bytes: facts.len(), mode: facts.mode() })
+        }
+        Input::Stream(mut stream) => {
+            let bytes = read_stream(&mut stream)?;
+            let file_bytes = bytes.len() as u64;
+            let filter = AnyFilter::decode(&bytes, limits(file_bytes))?;
+            Ok(Loaded { filter, file_bytes, mode: PUBLIC })
         }
     }
-    let bytes = read_stream(path)?;
-    let file_bytes = bytes.len() as u64;
-    let filter = AnyFilter::decode(&bytes, limits(file_bytes))?;
-    Ok(Loaded { filter, file_bytes, mode: PUBLIC })
 }
 
 /// Maps a filter and answers from the file in place; only its header is checked.
 pub(crate) fn open_in_place(path: &Path) -> Result<AnyFilter> {
-    let open = || -> Result<_> { Ok(AnyFilter::open(&wire::map(&File::open(path)?)?)?) };
-    if is_stdio(path) {
-        bail!("--mmap needs a file; stdin cannot be mapped");
-    }
-    open().with_context(|| path.display().to_string())
+    let open = || -> Result<_> {
+        // Asked of the name, because opening a pipe waits for whoever writes into it.
+        if is_stdio(path) || !fs::metadata(path)?.is_file() {
+            bail!("--mmap needs a regular file");
+        }
+        let file = File::open(path)?;
+        check_magic(&file)?;
+        Ok(AnyFilter::open(&wire::map(&file)?)?)
+    };
+    open().with_context(|| name(path))
 }
 
-/// The bytes of a filter file: mapped, or read if they come through a pipe.
+/// The bytes of a filter file: mapped, or read if they come through a pipe. They start as a filter does; that is all
+/// that has been checked.
 pub(crate) fn bytes(path: &Path) -> Result<SharedBytes> {
     let bytes = || -> Result<SharedBytes> {
-        if !is_stdio(path) {
-            let file = File::open(path)?;
-            if file.metadata()?.is_file() {
-                return Ok(wire::map(&file)?);
-            }
-        }
-        Ok(Arc::new(read_stream(path)?))
+        Ok(match Input::open(path)? {
+            Input::File(file) => wire::map(&file)?,
+            Input::Stream(mut stream) => Arc::new(read_stream(&mut stream)?),
+        })
     };
-    bytes().with_context(|| path.display().to_string())
+    bytes().with_context(|| name(path))
+}
+
+/// An open filter.
+enum Input {
+    /// A regular file that starts as a filter does.
+    File(File),
+    /// Stdin, a pipe or a device.
+    Stream(Box<dyn Read>),
+}
+
+impl Input {
+    fn open(path: &Path) -> Result<Self> {
+        if is_stdio(path) {
+            return Ok(Self::Stream(Box::new(io::stdin().lock())));
+        }
+        let file = File::open(path)?;
+        if !file.metadata()?.is_file() {
+            return Ok(Self::Stream(Box::new(file)));
+        }
+        check_magic(&file)?;
+        Ok(Self::File(file))
+    }
 }
 
 /// A filter from stdin leaves no stdin for keys.
@@ -89,13 +117,62 @@ pub(crate) fn limits(file_bytes: u64) -> Limits {
     Limits { memory: Limits::default().memory.max(file_bytes) }
 }
 
-/// A pipe does not say how long it is, and nothing is decoded before that is known.
-fn read_stream(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if is_stdio(path) {
-        io::stdin().lock().read_to_end(&mut bytes)?;
-    } else {
-        File::open(path)?.read_to_end(&mut bytes)?;
+/// The header, if it is whole, whatever has become of the sections.
+pub(crate) fn header(bytes: &[u8]) -> Result<Header, WireError> {
+    let end = claimed_end(bytes).unwrap_or(bytes.len() as u64);
+    Ok(Frame::read(&mut ReadSource::new(bytes, end), Limits::NONE)?.header().clone())
+}
+
+/// Bytes of a header before its params, as `docs/wire.md` has it.
+const FIXED: usize = 48;
+
+/// How long the header is of which this is the fixed part, if it is as long as that.
+fn header_len(bytes: &[u8]) -> Option<usize> {
+    let counts = bytes.get(14..16)?;
+    Some(FIXED + usize::from(counts[0]) * 8 + usize::from(counts[1]) * 40 + 8)
+}
+
+/// Where the last section ends if the header is right, which nobody has checked; `None` if not all of it is there.
+fn claimed_end(bytes: &[u8]) -> Option<u64> {
+    let header = bytes.get(..header_len(bytes)?)?;
+    if header[15] == 0 {
+        return Some(header.len() as u64);
     }
+    // Offset and length stand in the last entry of the table, and a checksum behind that.
+    let word = |from_end: usize| header[header.len() - from_end..].first_chunk().copied();
+    Some(u64::from_le_bytes(word(40)?).saturating_add(u64::from_le_bytes(word(32)?)))
+}
+
+/// Refuses what does not start as a filter does, however short it is.
+fn check_magic(file: &File) -> Result<()> {
+    let mut start = [0; MAGIC.len()];
+    let mut len = 0;
+    while len < start.len() {
+        match file.read_at(&mut start[len..], len as u64)? {
+            0 => break,
+            read => len += read,
+        }
+    }
+    Ok(starts_as_a_filter(&start[..len])?)
+}
+
+fn starts_as_a_filter(bytes: &[u8]) -> Result<(), WireError> {
+    let len = bytes.len().min(MAGIC.len());
+    // Part of the magic is left of a filter that was cut off; nothing at all is not.
+    if len > 0 && bytes[..len] == MAGIC[..len] { Ok(()) } else { Err(WireError::Magic) }
+}
+
+/// All of a filter that comes through a pipe, or as much as has come; and one byte more if there is one, so that whoever
+/// decodes it refuses it. What is no filter is refused before it fills the memory: a pipe may have no end.
+fn read_stream(stream: &mut dyn Read) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut read_up_to = |len: u64, bytes: &mut Vec<u8>| {
+        stream.take(len.saturating_sub(bytes.len() as u64)).read_to_end(bytes)
+    };
+    read_up_to(FIXED as u64, &mut bytes)?;
+    starts_as_a_filter(&bytes)?;
+    read_up_to(header_len(&bytes).unwrap_or(0) as u64, &mut bytes)?;
+    header(&bytes)?;
+    read_up_to(claimed_end(&bytes).map_or(0, |end| end.saturating_add(1)), &mut bytes)?;
     Ok(bytes)
 }

@@ -71,7 +71,9 @@ impl Target {
     pub(crate) fn write(&self, filter: &AnyFilter, widest: u32) -> Result<()> {
         let encoded = filter.encode();
         match self {
-            Self::Stdout => Ok(write_pieces(&mut io::stdout().lock(), &encoded)?),
+            Self::Stdout => {
+                write_pieces(&mut io::stdout().lock(), &encoded).context("cannot write stdout")
+            }
             Self::Special(path) => write_special(path, &encoded)
                 .with_context(|| format!("cannot write {}", path.display())),
             Self::File { path, mode, .. } => replace(path, &encoded, mode & widest, widest)

@@ -73,7 +73,7 @@ impl Inspect {
             let filter = AnyFilter::decode(bytes, store::limits(bytes.len() as u64))?;
             Ok((header, filter.params()))
         };
-        let (header, params) = checked().with_context(|| self.filter.display().to_string())?;
+        let (header, params) = checked().with_context(|| store::name(&self.filter))?;
         let facts = Facts {
             file_bytes: bytes.len(),
             header_bytes: header.encoded_len() as usize,

@@ -45,7 +45,7 @@ impl Merge {
             let other = store::load(path)?;
             mode &= other.mode;
             filter.merge(&other.filter).with_context(|| {
-                format!("cannot merge {} and {}", self.first.display(), path.display())
+                format!("cannot merge {} and {}", store::name(&self.first), store::name(path))
             })?;
         }
         show::note_if_crowded(&filter);

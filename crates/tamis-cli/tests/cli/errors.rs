@@ -1,6 +1,8 @@
 //! Errors exit 2, say what is wrong, and say what to do.
 
-use crate::tool::{Folder, numbers};
+use std::process::{Command, Stdio};
+
+use crate::tool::{Folder, Run, TAMIS, numbers};
 
 #[test]
 fn rates_out_of_range_are_refused() {
@@ -97,17 +99,29 @@ fn what_is_not_a_filter_is_refused() {
     let folder = Folder::new();
     folder.write("keys", numbers(100));
     folder.write("empty", "");
+    folder.write("short", "a\n");
+    folder.write("start", b"\x89TAM");
     folder.ok(&["build", "-o", "f", "keys"]);
     let cut = folder.read("f");
     folder.write("cut", &cut[..cut.len() - 1]);
     for verb in ["check", "info", "inspect", "add", "verify", "remove", "count"] {
         folder.run(&[verb, "keys"]).refused(&["keys: magic", "not a tamis file"]);
-        folder.run(&[verb, "empty"]).refused(&["empty: "]);
+        folder.run(&[verb, "empty"]).refused(&["empty: magic", "not a tamis file"]);
+        folder.run(&[verb, "short"]).refused(&["short: magic", "not a tamis file"]);
+        folder.run(&[verb, "start"]).refused(&["start: header: needs 48 bytes"]);
         folder.run(&[verb, "cut"]).refused(&["cut: sections"]);
         folder.run(&[verb, "missing"]).refused(&["missing: No such file"]);
     }
     folder.run(&["check", "--mmap", "cut"]).refused(&["cut: sections"]);
-    folder.run(&["check", "--mmap", "empty"]).refused(&["empty: "]);
+    folder.run(&["check", "--mmap", "empty"]).refused(&["empty: magic"]);
+    folder.feed(&["info", "-"], "a\n").refused(&["stdin: magic", "not a tamis file"]);
+    folder.feed(&["info", "-"], "").refused(&["stdin: magic", "not a tamis file"]);
+    folder.feed(&["info", "-"], &cut[..60]).refused(&["stdin: header: needs 112 bytes"]);
+    folder.feed(&["info", "-"], &cut[..cut.len() - 1]).refused(&["stdin: sections"]);
+    folder.feed(&["info", "-"], [&cut[..], b"\n"].concat()).refused(&["stdin: end"]);
+    let mut damaged = cut.clone();
+    damaged[80] ^= 1; // in the section table, so that nothing there can be believed
+    folder.feed(&["info", "-"], damaged).refused(&["stdin: header: checksum"]);
 }
 
 #[test]
@@ -130,4 +144,53 @@ fn a_filter_that_cannot_be_allocated_is_refused() {
     // Beyond the address space, so that no system takes it on trust.
     let huge = ["--kind", "counting", "--param", "width=16", "--memory", "500T", "--keys", "1"];
     folder.run(&[&["build", "-o", "f"], &huge[..]].concat()).refused(&["cannot allocate"]);
+}
+
+#[test]
+fn an_endless_stream_is_refused_in_little_memory() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(100));
+    folder.ok(&["build", "-o", "f", "keys"]);
+    for (command, words) in [
+        ("yes | \"$0\" info -", "stdin: magic"),
+        ("\"$0\" info /dev/zero", "/dev/zero: magic"),
+        ("(cat f; yes) | \"$0\" inspect -", "stdin: end"),
+        // A line without an end.
+        ("\"$0\" check f /dev/zero", "cannot read /dev/zero: a line is longer than"),
+    ] {
+        let run = Command::new("sh")
+            .args(["-c", &format!("ulimit -v 400000; {command}"), TAMIS])
+            .current_dir(folder.path())
+            .output();
+        let run = Run::from(run.expect("sh"));
+        assert!(run.stderr.contains(words), "{command}: {}", run.stderr);
+        assert_eq!(run.code, Some(2), "{command}");
+    }
+}
+
+#[test]
+fn only_regular_files_are_mapped() {
+    let folder = Folder::new();
+    folder.write("keys", "a\n");
+    let made = Command::new("mkfifo").arg(folder.join("pipe")).status();
+    assert!(made.expect("mkfifo").success());
+    for path in [".", "pipe", "/dev/null"] {
+        let words = format!("{path}: --mmap needs a regular file");
+        folder.run(&["check", "--mmap", path, "keys"]).refused(&[&words]);
+    }
+}
+
+#[test]
+fn stdin_and_stdout_are_called_by_name() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(10));
+    folder.ok(&["build", "-o", "f", "keys"]);
+    for args in [&["build", "-o", "-", "keys"][..], &["check", "f", "keys"], &["info", "f"]] {
+        let full = std::fs::File::create("/dev/full").expect("the device that is always full");
+        let run = folder.command(args).stdout(full).stderr(Stdio::piped()).output();
+        Run::from(run.expect("tamis starts")).refused(&["cannot write stdout: No space left"]);
+    }
+    let folder_as_stdin = std::fs::File::open(folder.path()).expect("the folder");
+    let run = folder.command(&["check", "f"]).stdin(folder_as_stdin).output();
+    Run::from(run.expect("tamis starts")).refused(&["cannot read stdin: Is a directory"]);
 }

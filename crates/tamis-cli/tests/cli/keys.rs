@@ -136,5 +136,7 @@ fn a_filter_may_come_from_stdin() {
     assert_eq!((run.code, run.stdout.len()), (Some(0), filter.len()));
     folder.feed(&["check", "-"], &filter).refused(&["stdin", "name files"]);
     folder.feed(&["add", "-", "keys"], &filter).refused(&["-o"]);
-    folder.feed(&["check", "--mmap", "-", "keys"], &filter).refused(&["--mmap needs a file"]);
+    folder
+        .feed(&["check", "--mmap", "-", "keys"], &filter)
+        .refused(&["stdin: --mmap needs a regular file"]);
 }
