@@ -15,6 +15,7 @@ use tamis::{Digest, Hasher};
 use crate::numbers;
 use crate::progress::Progress;
 use crate::store::{is_stdio, name};
+use crate::target::same_file;
 
 /// Bytes read at once: enough to make system calls cheap, few enough to stay in the second cache. Only a longer
 /// line makes the buffer grow.
@@ -67,6 +68,26 @@ impl Keys {
     /// Whether stdin is one of the inputs.
     pub(crate) fn use_stdin(&self) -> bool {
         self.inputs().any(is_stdio)
+    }
+
+    /// Refuses what is bound to fail, before any key is read: inputs that are not there, stdin twice, and an output that
+    /// is also an input, whose keys would be gone. `output` need not be there.
+    pub(crate) fn check(&self, output: Option<&Path>) -> Result<()> {
+        if self.inputs().filter(|path| is_stdio(path)).count() > 1 {
+            bail!("stdin can be read only once; name - once");
+        }
+        let output = output.and_then(|path| fs::metadata(path).ok()).filter(fs::Metadata::is_file);
+        for path in self.inputs() {
+            let facts = if is_stdio(path) {
+                Input::stdin().and_then(|input| input.file.metadata()).ok()
+            } else {
+                Some(readable(path)?)
+            };
+            if facts.zip(output.as_ref()).is_some_and(|(facts, output)| same_file(&facts, output)) {
+                bail!("{} holds keys to be read, and the filter would take its place", name(path));
+            }
+        }
+        Ok(())
     }
 
     /// How many lines there are; `None` if an input can be read only once.
@@ -177,6 +198,23 @@ fn lines(chunk: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// What a file of keys is, if it can be read.
+fn readable(path: &Path) -> Result<fs::Metadata> {
+    let facts = fs::metadata(path).with_context(|| failed_to_open(path))?;
+    if facts.is_dir() {
+        bail!("{} is a directory; give files of keys", path.display());
+    }
+    // Opening a pipe would take the place of the reader that its writer waits for.
+    if facts.is_file() {
+        File::open(path).with_context(|| failed_to_open(path))?;
+    }
+    Ok(facts)
+}
+
+fn failed_to_open(path: &Path) -> String {
+    format!("cannot open {}", path.display())
+}
+
 fn failed_to_read(path: &Path) -> String {
     format!("cannot read {}", name(path))
 }
@@ -193,11 +231,8 @@ impl Input {
         if is_stdio(path) {
             return Self::stdin().context("cannot read stdin");
         }
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let file = File::open(path).with_context(|| failed_to_open(path))?;
         let facts = file.metadata().with_context(|| failed_to_read(path))?;
-        if facts.is_dir() {
-            bail!("{} is a directory; give files of keys", path.display());
-        }
         Ok(Self { size: facts.is_file().then_some(facts.len()), file })
     }
 

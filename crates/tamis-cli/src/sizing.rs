@@ -63,7 +63,8 @@ impl Sizing {
         };
         let kind = self.kind.unwrap_or(Kind::Bloom);
         let params = AnyParams::plan(kind, &self.goal(planned))?;
-        Ok(params.build(Label::planned(hasher, planned))?)
+        // A capacity of 0 would say that nobody planned, and nobody would be told when the filter is crowded.
+        Ok(params.build(Label::planned(hasher, planned.max(1)))?)
     }
 }
 

@@ -164,8 +164,8 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             return Ok(Some(file));
         }
         // Whoever held the lock has renamed another file to this name: that is the one to lock.
-        let locked = identity(&file.metadata()?);
-        if fs::metadata(path).is_ok_and(|now| identity(&now) == locked) {
+        let locked = file.metadata()?;
+        if fs::metadata(path).is_ok_and(|now| same_file(&now, &locked)) {
             return Ok(Some(file));
         }
     }
@@ -186,9 +186,9 @@ fn wait_for_lock(file: &File, path: &Path) -> io::Result<()> {
     file.lock()
 }
 
-/// What a file is, whatever its name.
-fn identity(facts: &fs::Metadata) -> (u64, u64) {
-    (facts.dev(), facts.ino())
+/// Whether two names stand for one file.
+pub(crate) fn same_file(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// A new file that goes away again unless it is renamed.

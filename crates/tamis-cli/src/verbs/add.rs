@@ -55,6 +55,7 @@ impl Place {
             }
             None => &self.filter,
         };
+        keys.check(Some(output))?;
         let target = Target::new(output)?;
         Ok((store::load(&self.filter)?, target))
     }

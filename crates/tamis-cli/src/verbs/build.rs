@@ -38,6 +38,7 @@ pub(crate) struct Build {
 
 impl Build {
     pub(crate) fn run(self) -> Result<Outcome> {
+        self.keys.check(Some(&self.output))?;
         let target = Target::new(&self.output)?;
         let mut filter = self.sizing.empty_filter(&self.hashing, &self.keys)?;
         let progress = Progress::quiet("building", self.keys.size());

@@ -62,6 +62,7 @@ struct Facts {
 impl Check {
     pub(crate) fn run(self) -> Result<Outcome> {
         store::one_stdin(&self.filter, &self.keys)?;
+        self.keys.check(None)?;
         let filter = if self.mmap {
             store::open_in_place(&self.filter)?
         } else {

@@ -46,6 +46,7 @@ struct Fact<'a> {
 impl Count {
     pub(crate) fn run(self) -> Result<Outcome> {
         store::one_stdin(&self.filter, &self.keys)?;
+        self.keys.check(None)?;
         let filter = store::load(&self.filter)?.filter;
         let counters =
             filter.as_count().with_context(|| cannot(filter.kind(), "count", Kind::can_count))?;

@@ -57,6 +57,7 @@ impl Uniq {
         if self.output.as_deref().is_some_and(is_stdio) {
             bail!("stdout carries the lines; write the filter to a file with -o");
         }
+        self.keys.check(self.output.as_deref())?;
         let target = self.output.as_deref().map(Target::new).transpose()?;
         let (mut filter, mode) = match &self.filter {
             Some(path) => {

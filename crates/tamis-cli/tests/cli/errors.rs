@@ -194,3 +194,49 @@ fn stdin_and_stdout_are_called_by_name() {
     let run = folder.command(&["check", "f"]).stdin(folder_as_stdin).output();
     Run::from(run.expect("tamis starts")).refused(&["cannot read stdin: Is a directory"]);
 }
+
+#[test]
+fn an_output_that_is_a_file_of_keys_is_refused() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(10));
+    folder.write("more", numbers(10));
+    folder.ok(&["build", "--keys", "100", "-o", "f", "keys"]);
+    let filter = folder.read("f");
+    std::os::unix::fs::symlink("keys", folder.join("link")).expect("a link");
+    std::fs::hard_link(folder.join("keys"), folder.join("twin")).expect("a link");
+    for output in ["keys", "link", "twin", "./keys"] {
+        let refused = ["keys holds keys"];
+        folder.run(&["build", "-o", output, "more", "keys"]).refused(&refused);
+        folder.run(&["uniq", "-o", output, "keys"]).refused(&refused);
+        folder.run(&["add", "f", "-o", output, "keys"]).refused(&refused);
+        folder.run(&["remove", "f", "-o", output, "keys"]).refused(&refused);
+        let stdin = std::fs::File::open(folder.join("keys")).expect("keys");
+        let run = folder.command(&["build", "-o", output]).stdin(stdin).output();
+        Run::from(run.expect("tamis starts")).refused(&["stdin holds keys"]);
+    }
+    folder.run(&["add", "f", "f"]).refused(&["f holds keys"]);
+    assert_eq!(folder.read("keys"), numbers(10).as_bytes());
+    assert_eq!(folder.read("f"), filter);
+    // A filter may take its own place, and a device is not replaced.
+    folder.ok(&["merge", "f", "--filter", "f", "-o", "f"]);
+    folder.ok(&["build", "-o", "/dev/null", "/dev/null", "--keys", "1"]);
+}
+
+#[test]
+fn inputs_that_are_not_there_are_noticed_before_any_is_read() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(10));
+    folder.ok(&["build", "-o", "f", "keys"]);
+    for args in [
+        &["check", "f", "keys", "missing"][..],
+        &["uniq", "--keys", "10", "keys", "missing"],
+        &["build", "--keys", "10", "-o", "g", "keys", "missing"],
+        &["add", "f", "keys", "missing"],
+    ] {
+        folder.run(args).refused(&["cannot open missing: No such file"]);
+    }
+    folder.run(&["check", "f", "keys", "."]).refused(&[". is a directory"]);
+    folder.feed(&["check", "f", "-", "-"], "1\n").refused(&["stdin can be read only once"]);
+    folder.feed(&["uniq", "--keys", "9", "-", "-"], "1\n").refused(&["only once"]);
+    assert_eq!(folder.names(), ["f", "keys"]);
+}

@@ -46,6 +46,19 @@ fn more_lines_than_planned_are_noted() {
 }
 
 #[test]
+fn a_filter_planned_for_no_keys_is_soon_crowded() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(5));
+    folder.write("none", "");
+    folder.ok(&["build", "-o", "f", "none"]);
+    folder.ok(&["build", "--keys", "0", "-o", "g", "none"]);
+    for filter in ["f", "g"] {
+        let run = folder.run(&["add", filter, "keys"]);
+        assert!(run.stderr.contains("holds 5 keys but was planned for 1"), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn few_keys_are_legal() {
     let folder = Folder::new();
     for (n, kind) in [0, 1, 2].into_iter().zip(["bloom", "counting", "blocked"]) {
