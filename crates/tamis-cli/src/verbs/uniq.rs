@@ -17,6 +17,9 @@ use crate::store::is_stdio;
 use crate::target::Target;
 use crate::{show, store};
 
+/// Lines whose memory is fetched before the first of them is looked up.
+const AHEAD: usize = 16;
+
 /// Print each line the first time it is seen
 ///
 /// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams. No line is ever
@@ -82,12 +85,17 @@ impl Uniq {
         let progress = Progress::printing("reading", self.keys.size());
         let mut out = show::output();
         self.keys.each_batch(hasher, progress, |batch| {
-            for (line, &digest) in batch.lines.iter().zip(batch.digests) {
-                // Repeats are not inserted, so that the filter's number of keys is that of distinct lines.
-                if !seen.contains_digest(digest) {
-                    seen.insert_digest(digest)?;
-                    out.write_all(line)?;
-                    out.write_all(&[self.keys.separator()])?;
+            for (lines, digests) in batch.lines.chunks(AHEAD).zip(batch.digests.chunks(AHEAD)) {
+                for &digest in digests {
+                    seen.prefetch(digest);
+                }
+                for (line, &digest) in lines.iter().zip(digests) {
+                    // Repeats are not inserted, so that the filter's number of keys is that of distinct lines.
+                    if !seen.contains_digest(digest) {
+                        seen.insert_digest(digest)?;
+                        out.write_all(line)?;
+                        out.write_all(&[self.keys.separator()])?;
+                    }
                 }
             }
             if batch.pause {

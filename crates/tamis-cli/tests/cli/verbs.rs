@@ -156,6 +156,13 @@ fn uniq_prints_first_occurrences_and_remembers() {
     assert_eq!(folder.ok(&["uniq", "--rate", "1e-9", "keys"]), "b\na\nc\n");
     folder.ok(&["uniq", "--keys", "100", "--rate", "1e-9", "-o", "seen", "keys"]);
     assert_eq!(folder.json(&["info", "--json", "seen"])["keys"], 3);
+    // Repeats near and far: within what is fetched at once, and beyond it.
+    let near = (0..20_000).map(|i| format!("{}\n{}\n{}\n", i, i / 2, i % 1000)).collect::<Vec<_>>();
+    let mut once = std::collections::HashSet::new();
+    let near = near.concat();
+    let first: Vec<_> = near.lines().filter(|line| once.insert(*line)).collect();
+    let run = folder.feed(&["uniq", "--keys", "20k", "--rate", "1e-9"], &near);
+    assert_eq!(run.ok().lines().collect::<Vec<_>>(), first);
     let run = folder.feed(&["uniq", "--filter", "seen", "-o", "seen"], "a\nd\n");
     assert_eq!(run.ok(), "d\n");
     assert_eq!(folder.feed(&["uniq", "--filter", "seen"], "d\ne\n").ok(), "e\n");
