@@ -37,7 +37,7 @@ pub(crate) struct Keys {
     crlf: bool,
 
     /// The key is field N of the line, counted from 1. A line with fewer fields has the empty key
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", allow_hyphen_values = true)]
     field: Option<NonZeroUsize>,
 
     /// Byte between fields, such as , or \x1f [default: TAB]

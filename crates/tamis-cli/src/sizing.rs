@@ -11,6 +11,11 @@ use crate::target::{PUBLIC, SECRET};
 
 const DEFAULT_RATE: f64 = 0.01;
 
+/// What `--keys` says where there are no keys to count.
+pub(crate) fn keys_must_be_said(arg: clap::Arg) -> clap::Arg {
+    arg.help("Keys to plan for, such as 10M or 1e6")
+}
+
 /// Kind and size of a filter.
 #[derive(Args)]
 #[command(next_help_heading = "Size")]
@@ -28,11 +33,23 @@ pub(crate) struct Sizing {
     bits_per_key: Option<f64>,
 
     /// Bytes of memory in all, such as 8MiB, 8MB or 1G
-    #[arg(long, group = "size", value_name = "BYTES", value_parser = numbers::bytes)]
+    #[arg(
+        long,
+        group = "size",
+        value_name = "BYTES",
+        value_parser = numbers::bytes,
+        allow_hyphen_values = true
+    )]
     memory: Option<u64>,
 
     /// Keys to plan for, such as 10M or 1e6; may be left out where lines of a regular file are counted
-    #[arg(id = "num_keys", long = "keys", value_name = "N", value_parser = numbers::count)]
+    #[arg(
+        id = "num_keys",
+        long = "keys",
+        value_name = "N",
+        value_parser = numbers::count,
+        allow_hyphen_values = true
+    )]
     pub(crate) keys: Option<u64>,
 
     /// Settle a parameter of the kind, such as hashes=4 or block=512; may be repeated
@@ -74,7 +91,7 @@ impl Sizing {
 pub(crate) struct Hashing {
     /// Seed of the hash function, decimal or 0x hexadecimal; filters merge only if their seeds are equal
     /// [default: 0]
-    #[arg(long, value_name = "N", value_parser = numbers::seed)]
+    #[arg(long, value_name = "N", value_parser = numbers::seed, allow_hyphen_values = true)]
     seed: Option<u128>,
 
     /// Hash function: xxh3 (64-bit seed) is quick, sip13 (128-bit seed) is keyed [default: xxh3]

@@ -9,24 +9,27 @@ use super::Outcome;
 use crate::numbers;
 use crate::progress::Progress;
 use crate::show;
-use crate::sizing::{Hashing, Sizing};
+use crate::sizing::{Hashing, Sizing, keys_must_be_said};
 
 /// Build a filter from seeded keys and measure it
 ///
 /// Checks that every key is found, asks for strangers until 4,000 false positives are expected (at most 10^9
 /// strangers), and compares rate, memory and blocks with the prediction. Times exclude hashing.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    mut_arg("num_keys", keys_must_be_said),
+    after_help = "\
 Examples:
   tamis bench --kind blocked --keys 1M --rate 0.1%
-  tamis bench --kind counting --keys 50k --rate 1% --json | jq '.predicted_rate, .measured_rate'")]
+  tamis bench --kind counting --keys 50k --rate 1% --json | jq '.predicted_rate, .measured_rate'"
+)]
 pub(crate) struct Bench {
     /// Seed of the keys: other keys, the same filter
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     key_seed: u64,
 
     /// Strangers to ask for, such as 10M
-    #[arg(long, value_name = "N", value_parser = numbers::count)]
+    #[arg(long, value_name = "N", value_parser = numbers::count, allow_hyphen_values = true)]
     queries: Option<u64>,
 
     /// Print JSON

@@ -50,7 +50,7 @@ impl Count {
         let filter = store::load(&self.filter)?.filter;
         let counters =
             filter.as_count().with_context(|| cannot(filter.kind(), "count", Kind::can_count))?;
-        let saturated = counters.max_count() + 1;
+        let saturated = counters.max_count().saturating_add(1);
         let progress = Progress::printing("counting", self.keys.size());
         let mut out = show::output();
         self.keys.each_batch(filter.hasher(), progress, |batch| {

@@ -17,15 +17,15 @@ use crate::target::Target;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  tamis merge monday.tamis --filter tuesday.tamis -o both.tamis
-  tamis merge a.tamis --filter b.tamis --filter c.tamis -o - | ssh host 'cat > all.tamis'")]
+  tamis merge monday.tamis tuesday.tamis -o both.tamis
+  tamis merge *.tamis -o - | ssh host 'cat > all.tamis'")]
 pub(crate) struct Merge {
-    /// First filter; - is stdin
+    /// Filters to merge; - is stdin
     #[arg(value_name = "FILTER")]
-    first: PathBuf,
+    filters: Vec<PathBuf>,
 
     /// Another filter; may be repeated
-    #[arg(long = "filter", value_name = "FILTER", required = true)]
+    #[arg(long = "filter", value_name = "FILTER")]
     others: Vec<PathBuf>,
 
     /// File to write the merged filter to; - is stdout
@@ -35,17 +35,22 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn run(self) -> Result<Outcome> {
-        let all = || self.others.iter().chain([&self.first]);
-        if all().filter(|path| is_stdio(path)).count() > 1 {
+        let all: Vec<_> = self.filters.iter().chain(&self.others).collect();
+        let (Some((first, others)), 2..) = (all.split_first(), all.len()) else {
+            bail!(
+                "merging takes two filters or more, as in tamis merge a.tamis b.tamis -o c.tamis"
+            );
+        };
+        if all.iter().filter(|path| is_stdio(path)).count() > 1 {
             bail!("only one filter can come from stdin");
         }
         let target = Target::new(&self.output)?;
-        let Loaded { mut filter, mut mode, .. } = store::load(&self.first)?;
-        for path in &self.others {
+        let Loaded { mut filter, mut mode, .. } = store::load(first)?;
+        for path in others {
             let other = store::load(path)?;
             mode &= other.mode;
             filter.merge(&other.filter).with_context(|| {
-                format!("cannot merge {} and {}", store::name(&self.first), store::name(path))
+                format!("cannot merge {} and {}", store::name(first), store::name(path))
             })?;
         }
         show::note_if_crowded(&filter);

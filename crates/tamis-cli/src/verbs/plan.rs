@@ -8,17 +8,20 @@ use tamis::{AnyParams, Prediction};
 
 use super::Outcome;
 use crate::show;
-use crate::sizing::{Hashing, Sizing};
+use crate::sizing::{Hashing, Sizing, keys_must_be_said};
 
 /// Show which filters meet a goal, the best first
 ///
 /// Nothing is built. With --kind only that kind is planned. Predictions are computed from the integer parameters
 /// that `tamis build` would use with the same options.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    mut_arg("num_keys", keys_must_be_said),
+    after_help = "\
 Examples:
   tamis plan --keys 10M --rate 0.1%
-  tamis plan --keys 1e6 --kind blocked --memory 2MiB --json")]
+  tamis plan --keys 1e6 --kind blocked --memory 2MiB --json"
+)]
 pub(crate) struct Plan {
     /// Print JSON: an object with --kind, otherwise an array
     #[arg(long)]

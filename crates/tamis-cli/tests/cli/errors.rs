@@ -21,6 +21,13 @@ fn numbers_that_make_no_sense_are_refused() {
     let folder = Folder::new();
     folder.run(&["plan", "--keys", "10X"]).refused(&["'X' is not a unit", "10k"]);
     folder.run(&["plan", "--keys", "1.5"]).refused(&["whole number"]);
+    folder.run(&["plan", "--keys", "-5"]).refused(&["--keys", "not a whole number"]);
+    folder.run(&["plan", "--keys", "-5M"]).refused(&["--keys", "not a whole number"]);
+    folder.run(&["plan", "--keys", "5", "--memory", "-1k"]).refused(&["--memory", "whole number"]);
+    folder.run(&["plan", "--keys", "5", "--seed", "-1"]).refused(&["--seed", "a seed is a number"]);
+    folder.run(&["bench", "--queries", "-1"]).refused(&["--queries", "not a whole number"]);
+    folder.run(&["bench", "--key-seed", "-1"]).refused(&["--key-seed", "invalid digit"]);
+    folder.run(&["check", "f", "-f", "-1"]).refused(&["--field", "invalid digit"]);
     folder.run(&["plan", "--keys", "5", "--memory", "8MiX"]).refused(&["8MiB"]);
     folder.run(&["plan", "--keys", "5", "--memory", "0"]).refused(&["memory"]);
     folder.run(&["plan", "--keys", "5", "--bits-per-key=-3"]).refused(&["bits per key"]);
@@ -133,7 +140,8 @@ fn inputs_and_outputs_that_cannot_be_are_refused() {
     folder.run(&["build", "-o", ".", "keys"]).refused(&["directory"]);
     folder.run(&["build", "-o", "no/f", "keys"]).refused(&["no folder no"]);
     folder.run(&["uniq", "-o", "-", "keys"]).refused(&["stdout carries the lines"]);
-    folder.run(&["merge", "keys", "-o", "m"]).refused(&["--filter"]);
+    folder.run(&["merge", "keys", "-o", "m"]).refused(&["two filters or more"]);
+    folder.run(&["merge", "-o", "m"]).refused(&["two filters or more"]);
     folder.run(&["build", "keys"]).refused(&["--output"]);
     assert_eq!(folder.names(), ["keys"]);
 }

@@ -178,7 +178,11 @@ fn merge_is_building_from_all_keys() {
             let args = [&["build", "--kind", kind, "--keys", "10", "-o", filter], keys].concat();
             folder.ok(&args);
         }
-        folder.ok(&["merge", "fa", "--filter", "fb", "-o", "m"]);
+        folder.ok(&["merge", "fa", "fb", "-o", "m"]);
+        for args in [&["fa", "--filter", "fb"][..], &["--filter", "fa", "--filter", "fb"]] {
+            folder.ok(&[&["merge", "-o", "n"], args].concat());
+            assert_eq!(folder.read("m"), folder.read("n"));
+        }
         assert_eq!(folder.content_id("m"), folder.content_id("fab"), "{kind}");
         assert_eq!(folder.read("m"), folder.read("fab"), "{kind}");
     }
@@ -256,7 +260,9 @@ fn plan_keeps_its_contract() {
     let goal = ["plan", "--keys", "1M", "--rate", "0.1%", "--json"];
     let all = folder.json(&goal);
     let all = all.as_array().expect("an array");
-    assert_eq!(all.len(), 3);
+    for kind in ["bloom", "counting", "blocked"] {
+        assert_eq!(all.iter().filter(|plan| plan["kind"] == kind).count(), 1, "{kind}");
+    }
     assert!(all.iter().all(|plan| plan["reason"].is_string()));
     let bits = |plan: &serde_json::Value| plan["predicted"]["bits_per_key"].as_f64();
     assert!(all.is_sorted_by_key(|plan| bits(plan).expect("bits")), "best first");
@@ -324,6 +330,7 @@ fn every_help_has_an_example() {
         "merge",
         "verify",
         "plan",
+        "bench",
         "completions",
         "man",
     ] {
@@ -331,6 +338,13 @@ fn every_help_has_an_example() {
         assert!(help.contains("Examples:\n") && help.contains(&format!("tamis {verb}")), "{help}");
     }
     assert!(folder.ok(&["uniq", "--help"]).contains("may be dropped"));
+    for (verb, may_be_left_out) in
+        [("build", true), ("uniq", true), ("plan", false), ("bench", false)]
+    {
+        let help = folder.ok(&[verb, "--help"]);
+        assert!(help.contains("Keys to plan for"), "{help}");
+        assert_eq!(help.contains("may be left out"), may_be_left_out, "{help}");
+    }
 }
 
 #[test]
