@@ -7,20 +7,22 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
-use tamis::wire::{Encoding, Frame, Header, Section};
-use tamis::{AnyFilter, AnyParams};
+use tamis::wire::{Encoding, Header, Section};
+use tamis::{AnyFilter, AnyParams, Goal, Kind, Size};
 
 use super::Outcome;
 use crate::{show, store};
 
-/// Rows of 64 bits that are drawn.
+/// Rows of a section that are drawn.
 const MOST_ROWS: u64 = 64;
 const ROW_BITS: u64 = 64;
+const ROW_BYTES: usize = 16;
 
 /// Draw the header, the sections and the bits of a small filter
 ///
 /// Every field of the header with its offset and its bytes, then the first rows of each section: bits as # and .,
-/// counters as hexadecimal digits, blocks one by one.
+/// counters as hexadecimal digits, blocks one by one, anything else as bytes. Of a damaged filter whose header is
+/// whole, what is there is drawn all the same; the exit status is 2.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -42,6 +44,9 @@ struct Facts {
     header_bytes: usize,
     fields: Vec<Field>,
     sections: Vec<Part>,
+    /// What is wrong behind the header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 /// One field of the header.
@@ -68,29 +73,37 @@ impl Inspect {
     pub(crate) fn run(self) -> Result<Outcome> {
         let shared = store::bytes(&self.filter)?;
         let bytes = (*shared).as_ref();
-        let checked = || -> Result<_> {
-            let header = Frame::share(&shared)?.header().clone();
-            let filter = AnyFilter::decode(bytes, store::limits(bytes.len() as u64))?;
-            Ok((header, filter.params()))
-        };
-        let (header, params) = checked().with_context(|| store::name(&self.filter))?;
+        let header = store::header(bytes).with_context(|| store::name(&self.filter))?;
+        let decoded = AnyFilter::decode(bytes, store::limits(bytes.len() as u64));
         let facts = Facts {
             file_bytes: bytes.len(),
             header_bytes: header.encoded_len() as usize,
-            fields: fields(bytes, &header, &params),
+            fields: fields(bytes, &header),
             sections: header.sections.iter().map(Part::new).collect(),
+            error: decoded.as_ref().err().map(ToString::to_string),
         };
         if self.json {
             show::print_json(&facts)?;
-            return Ok(Outcome::Fine);
+        } else {
+            facts.print()?;
+            // Params that do not fit their sections are no guide to them.
+            let params = decoded.as_ref().map_or(Vec::new(), |filter| filter.params().named());
+            for section in &header.sections {
+                show::print(&draw(section, data(bytes, section), &params).trim_end())?;
+            }
         }
-        facts.print()?;
-        for section in &header.sections {
-            let data = &bytes[section.offset as usize..][..section.stored as usize];
-            show::print(&draw(section, data, &params).trim_end())?;
+        if let Err(error) = decoded {
+            show::complaint(&anyhow::Error::new(error).context(store::name(&self.filter)));
+            return Ok(Outcome::Wrong);
         }
         Ok(Outcome::Fine)
     }
+}
+
+/// As much of a section as is there.
+fn data<'a>(bytes: &'a [u8], section: &Section) -> &'a [u8] {
+    let place = |at: u64| usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
+    &bytes[place(section.offset)..place(section.offset.saturating_add(section.stored))]
 }
 
 impl Part {
@@ -138,7 +151,7 @@ impl Facts {
 }
 
 /// The fields of the header in the order in which `docs/wire.md` gives them.
-fn fields(bytes: &[u8], header: &Header, params: &AnyParams) -> Vec<Field> {
+fn fields(bytes: &[u8], header: &Header) -> Vec<Field> {
     let mut fields = Fields { bytes, list: Vec::new(), next: 0 };
     let hasher = header.hasher;
     fields.push(8, "magic", &"tamis file");
@@ -151,8 +164,10 @@ fn fields(bytes: &[u8], header: &Header, params: &AnyParams) -> Vec<Field> {
     fields.push(16, "seed", &hasher.seed());
     fields.push(8, "keys", &header.keys);
     fields.push(8, "capacity", &header.capacity);
-    for (name, value) in params.named() {
-        fields.push(8, name, &value);
+    let names = param_names(header.kind);
+    for (number, value) in header.params.iter().enumerate() {
+        let name = names.get(number).map(|(name, _)| (*name).to_owned());
+        fields.push(8, name.unwrap_or_else(|| format!("param {number}")), value);
     }
     for (number, section) in header.sections.iter().enumerate() {
         let mut push = |size, name: &str, value: u64| {
@@ -170,6 +185,12 @@ fn fields(bytes: &[u8], header: &Header, params: &AnyParams) -> Vec<Field> {
     fields.list
 }
 
+/// What the params of a kind are called: any plan of that kind tells, also where the params in the file are wrong.
+fn param_names(kind: Kind) -> Vec<(&'static str, u64)> {
+    let goal = Goal { keys: 1, size: Size::Rate(0.01), fixed: Vec::new() };
+    AnyParams::plan(kind, &goal).map_or(Vec::new(), |params| params.named())
+}
+
 struct Fields<'a> {
     bytes: &'a [u8],
     list: Vec<Field>,
@@ -178,10 +199,9 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn push(&mut self, size: usize, name: impl Into<String>, value: &dyn Display) {
-        let hex = self.bytes[self.next..self.next + size].iter();
         self.list.push(Field {
             offset: self.next,
-            bytes: hex.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
+            bytes: hex(&self.bytes[self.next..self.next + size]),
             name: name.into(),
             value: value.to_string(),
         });
@@ -201,28 +221,31 @@ struct Grain {
 }
 
 impl Grain {
-    /// Params with well-known names say it; whatever has none of them is drawn as bits.
-    fn new(section: &Section, params: &AnyParams) -> Self {
-        let named = params.named();
+    /// Params with well-known names say it, if what they say is as long as the section.
+    fn new(section: &Section, params: &[(&str, u64)]) -> Option<Self> {
         let param = |wanted| {
-            let found = named.iter().find(|(name, _)| *name == wanted);
+            let found = params.iter().find(|(name, _)| *name == wanted);
             found.map(|(_, value)| *value)
         };
-        let width = param("width").unwrap_or(1);
-        Self {
-            cells: param("bits").or(param("counters")).unwrap_or(section.decoded * 8 / width),
-            width,
-            block: param("block"),
-        }
+        let grain = if let Some(cells) = param("bits") {
+            Self { cells, width: 1, block: None }
+        } else if let (Some(cells), Some(width)) = (param("counters"), param("width")) {
+            Self { cells, width, block: None }
+        } else {
+            let block = param("block")?;
+            Self { cells: param("blocks")?.checked_mul(block)?, width: 1, block: Some(block) }
+        };
+        let words = grain.cells.checked_mul(grain.width)?.div_ceil(64);
+        let fits = section.encoding == Encoding::Raw && words.checked_mul(8)? == section.stored;
+        fits.then_some(grain)
     }
 }
 
 /// The first rows of a section.
-fn draw(section: &Section, data: &[u8], params: &AnyParams) -> String {
-    if section.encoding != Encoding::Raw {
-        return format!("\n{} data is not drawn", encoding(section.encoding));
-    }
-    let Grain { cells, width, block } = Grain::new(section, params);
+fn draw(section: &Section, data: &[u8], params: &[(&str, u64)]) -> String {
+    let Some(Grain { cells, width, block }) = Grain::new(section, params) else {
+        return draw_bytes(section, data);
+    };
     let per_row = ROW_BITS.min(ROW_BITS * 4 / width.next_multiple_of(4));
     let what = if width == 1 { "bits" } else { "counters" };
     let mut picture = format!("\n{cells} {what} from byte {} on:\n", section.offset);
@@ -240,6 +263,24 @@ fn draw(section: &Section, data: &[u8], params: &AnyParams) -> String {
         let _ = writeln!(picture, "and {left} {what} more");
     }
     picture
+}
+
+/// The first rows of a section that only its kind can read.
+fn draw_bytes(section: &Section, data: &[u8]) -> String {
+    let mut picture = format!("\n{} bytes from byte {} on:\n", data.len(), section.offset);
+    for (row, bytes) in data.chunks(ROW_BYTES).enumerate().take(MOST_ROWS as usize) {
+        let halves: Vec<_> = bytes.chunks(ROW_BYTES / 2).map(hex).collect();
+        let _ = writeln!(picture, "{:>8}  {}", row * ROW_BYTES, halves.join("  "));
+    }
+    let left = data.len().saturating_sub(MOST_ROWS as usize * ROW_BYTES);
+    if left > 0 {
+        let _ = writeln!(picture, "and {left} bytes more");
+    }
+    picture
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Cells in groups of eight.
@@ -267,6 +308,28 @@ fn cell_value(data: &[u8], cell: u64, width: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_params_do_not_explain_is_drawn_as_bytes() {
+        let section = Section {
+            role: 0,
+            encoding: Encoding::Raw,
+            offset: 128,
+            stored: 24,
+            decoded: 24,
+            checksum: 0,
+        };
+        let data: Vec<u8> = (0..24).collect();
+        for params in [&[][..], &[("buckets", 7), ("locations", 3)], &[("bits", 64)]] {
+            let picture = draw(&section, &data, params);
+            let rows = "       0  00 01 02 03 04 05 06 07  08 09 0a 0b 0c 0d 0e 0f\n      \
+                        16  10 11 12 13 14 15 16 17\n";
+            assert_eq!(picture, format!("\n24 bytes from byte 128 on:\n{rows}"), "{params:?}");
+        }
+        assert!(draw(&section, &data, &[("bits", 130)]).contains("130 bits"));
+        let picture = draw(&section, &vec![0; 16 * 64 + 1], &[]);
+        assert!(picture.ends_with("and 1 bytes more\n"), "{picture}");
+    }
 
     #[test]
     fn rows_show_bits_and_counters() {

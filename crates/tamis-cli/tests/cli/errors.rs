@@ -116,7 +116,9 @@ fn what_is_not_a_filter_is_refused() {
         folder.run(&[verb, "empty"]).refused(&["empty: magic", "not a tamis file"]);
         folder.run(&[verb, "short"]).refused(&["short: magic", "not a tamis file"]);
         folder.run(&[verb, "start"]).refused(&["start: header: needs 48 bytes"]);
-        folder.run(&[verb, "cut"]).refused(&["cut: sections"]);
+        if verb != "inspect" {
+            folder.run(&[verb, "cut"]).refused(&["cut: sections"]);
+        }
         folder.run(&[verb, "missing"]).refused(&["missing: No such file"]);
     }
     folder.run(&["check", "--mmap", "cut"]).refused(&["cut: sections"]);

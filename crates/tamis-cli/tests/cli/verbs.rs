@@ -235,6 +235,45 @@ fn inspect_draws_header_and_bits() {
 }
 
 #[test]
+fn inspect_draws_what_is_left_of_a_damaged_filter() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(100));
+    folder.ok(&["build", "-o", "f", "keys"]);
+    let whole = folder.read("f");
+    let header = folder.ok(&["inspect", "f"]);
+    let header = header.split("\n\n").nth(1).expect("the fields");
+    let mut flipped = whole.clone();
+    *flipped.last_mut().expect("a byte") ^= 1;
+    folder.write("flipped", &flipped);
+    folder.write("cut", &whole[..whole.len() - 9]);
+    folder.write("bare", &whole[..112]);
+    folder.write("long", [&whole[..], b"\n"].concat());
+    for (file, words) in [
+        ("flipped", "flipped: section data: checksum"),
+        ("cut", "cut: sections: needs"),
+        ("bare", "bare: sections: needs"),
+        ("long", "long: end: 1 is not valid"),
+    ] {
+        let run = folder.run(&["inspect", file]);
+        assert_eq!(run.code, Some(2), "{file}");
+        assert!(run.stderr.contains(words) && run.stderr.lines().count() == 1, "{}", run.stderr);
+        let picture = run.text();
+        for part in [header, "bytes from byte 128 on:"] {
+            assert!(picture.contains(part), "{part} is not in\n{picture}");
+        }
+        let run = folder.run(&["inspect", "--json", file]);
+        let facts: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        assert_eq!((run.code, facts["header_bytes"].as_u64()), (Some(2), Some(112)));
+        let error = facts["error"].as_str().expect("an error");
+        assert!(words.contains(error.split(' ').next().expect("a field")), "{error}");
+        let piped = folder.feed(&["inspect", "-"], folder.read(file));
+        assert_eq!((piped.code, piped.text()), (Some(2), picture));
+    }
+    folder.write("damaged", [&whole[..40], b"?", &whole[41..]].concat());
+    folder.run(&["inspect", "damaged"]).refused(&["damaged: header: checksum"]);
+}
+
+#[test]
 fn verify_names_the_damaged_field() {
     let folder = Folder::new();
     folder.write("keys", numbers(1000));
