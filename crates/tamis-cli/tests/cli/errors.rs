@@ -62,16 +62,19 @@ fn kinds_that_cannot_remove_or_count_name_those_that_can() {
 fn mismatches_name_the_field() {
     let folder = Folder::new();
     folder.write("keys", numbers(10));
-    let base = ["--keys", "10", "--param", "hashes=3", "--bits-per-key", "8"];
-    folder.ok(&[&["build", "-o", "f"], &base[..], &["keys"]].concat());
+    let build = |filter: &str, options: &[&str]| {
+        let size = ["build", "--keys", "10", "--bits-per-key", "8", "-o", filter];
+        folder.ok(&[&size[..], options, &["keys"]].concat());
+    };
+    build("f", &["--param=hashes=3"]);
     for (options, field) in [
-        (&["--seed", "1"][..], "seed"),
-        (&["--hash", "sip13"], "hash"),
-        (&["--kind", "counting"], "kind"),
-        (&["--param", "bits=200"], "bits"),
-        (&["--param", "hashes=4"], "hashes"),
+        (&["--param=hashes=3", "--seed=1"][..], "seed"),
+        (&["--param=hashes=3", "--hash=sip13"], "hash"),
+        (&["--param=hashes=3", "--kind=counting"], "kind"),
+        (&["--param=hashes=3", "--param=bits=70"], "bits"),
+        (&["--param=hashes=4"], "hashes"),
     ] {
-        folder.ok(&[&["build", "-o", "g"], &base[..], options, &["keys"]].concat());
+        build("g", options);
         folder.run(&["merge", "f", "--filter", "g", "-o", "m"]).refused(&[
             "f and g",
             "differ in",
