@@ -229,6 +229,13 @@ fn inspect_draws_header_and_bits() {
         assert_eq!(facts["sections"][0]["encoding"], "raw");
     }
     folder.write("keys", numbers(10_000));
+    // An encoding of the kind's own has no bits to draw.
+    folder.ok(&["build", "--kind", "rank-indexed", "-o", "f", "keys"]);
+    let picture = folder.ok(&["inspect", "f"]);
+    for word in ["locations", "trimmed", "bytes from byte", "bytes more"] {
+        assert!(picture.contains(word), "{word} is not in\n{picture}");
+    }
+    assert_eq!(folder.feed(&["inspect", "-"], folder.read("f")).ok(), picture);
     folder.ok(&["build", "-o", "f", "keys"]);
     let picture = folder.ok(&["inspect", "f"]);
     assert!(picture.contains("more") && picture.lines().count() < 120, "{picture}");
