@@ -7,8 +7,11 @@ use crate::bits::{OutOfMemory, SharedBytes};
 use crate::bloom::{
     BlockedBloom, BlockedParams, Bloom, BloomParams, CountingBloom, CountingParams, model,
 };
+use crate::coder::Effort;
+use crate::delta::Change;
 use crate::digest::Digest;
 use crate::filter::{Count, Filter, Insert, Invalid, Label, Mismatch, Params, Remove, Stored};
+use crate::group::Group;
 use crate::plan::{Goal, PlanError, Prediction};
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
 use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
@@ -320,6 +323,60 @@ impl AnyFilter {
     /// The filter as bytes.
     pub fn encode(&self) -> Encoded<'_> {
         each!(self, filter => filter.encode())
+    }
+
+    /// The filter as fewer bytes, entropy-coded.
+    pub fn pack(&self, effort: Effort) -> Encoded<'_> {
+        each!(self, filter => filter.pack(effort))
+    }
+
+    /// Names and values of all that decides answers beside hash, seed and content.
+    pub(crate) fn content_params(&self) -> Vec<(&'static str, u64)> {
+        match self.params() {
+            AnyParams::RankIndexed(params)
+            | AnyParams::RankSet(params)
+            | AnyParams::RankCounting(params)
+            | AnyParams::RankMap(params) => params.content_params().to_vec(),
+            params => params.named(),
+        }
+    }
+
+    /// What a fingerprint kind holds; nothing for the others.
+    pub(crate) fn groups(&self) -> Vec<Group> {
+        match self {
+            Self::RankIndexed(filter) => filter.groups(),
+            Self::RankSet(filter) => filter.groups(),
+            Self::RankCounting(filter) => filter.groups(),
+            Self::RankMap(filter) => filter.groups(),
+            Self::Bloom(_) | Self::Counting(_) | Self::Blocked(_) => Vec::new(),
+        }
+    }
+
+    /// Changes the content; on an error it is half changed.
+    pub(crate) fn change(&mut self, change: &Change) -> Result<(), &'static str> {
+        let base = self.groups();
+        match (self, change) {
+            (Self::Bloom(filter), Change::Bits(flips)) => filter.flip(flips),
+            (Self::Blocked(filter), Change::Bits(flips)) => filter.flip(flips),
+            (Self::Counting(filter), Change::Counters(steps)) => filter.step(steps),
+            (this, Change::Identities(moves)) => {
+                let (removed, inserted) = moves.for_base(&base)?;
+                match this {
+                    Self::RankIndexed(filter) => filter.change(&removed, inserted),
+                    Self::RankSet(filter) => filter.change(&removed, inserted),
+                    Self::RankCounting(filter) => filter.change(&removed, inserted),
+                    Self::RankMap(filter) => filter.change(&removed, inserted),
+                    _ => Err("the delta is for another kind"),
+                }
+            }
+            _ => Err("the delta is for another kind"),
+        }
+    }
+
+    /// Takes over keys and planned keys from a label.
+    pub(crate) fn set_keys(&mut self, label: Label) {
+        let own: &mut Label = each!(self, filter => filter.label_mut());
+        (own.keys, own.capacity) = (label.keys, label.capacity);
     }
 
     /// A filter of whatever kind from bytes, everything checked.

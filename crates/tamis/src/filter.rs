@@ -20,6 +20,7 @@
 
 use crate::any::Kind;
 use crate::bits::{AHEAD, OutOfMemory, SharedBytes};
+use crate::coder::Effort;
 use crate::digest::{Digest, Hasher};
 use crate::key::Key;
 use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
@@ -199,6 +200,9 @@ pub trait Stored: Filter + Sized {
 
     /// The filter as bytes.
     fn encode(&self) -> Encoded<'_>;
+
+    /// The filter as fewer bytes: entropy-coded, for the road. It is decoded like the other form, but cannot be used in place.
+    fn pack(&self, effort: Effort) -> Encoded<'_>;
 
     /// A filter from a header that has been checked and the sections behind it.
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError>;

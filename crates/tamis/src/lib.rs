@@ -53,8 +53,11 @@ pub mod address;
 mod any;
 pub mod bits;
 pub mod bloom;
+pub mod coder;
+pub mod delta;
 mod digest;
 pub mod filter;
+mod group;
 mod key;
 pub mod math;
 mod plan;
@@ -64,11 +67,14 @@ pub mod wire;
 pub use any::{AnyFilter, AnyParams, Kind};
 pub use bits::{OutOfMemory, SharedBytes};
 pub use bloom::{BlockedBloom, Bloom, CountingBloom};
+pub use coder::Effort;
+pub use delta::{Delta, DeltaError};
 pub use digest::{Digest, HashId, Hasher};
 pub use filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
     Stored,
 };
+pub use group::Group;
 pub use key::Key;
 pub use plan::{Goal, Plan, PlanError, Prediction, Size, choose};
 pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};

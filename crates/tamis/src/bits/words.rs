@@ -47,6 +47,13 @@ impl Words {
         Ok(Self { storage: Storage::Owned(owned), len })
     }
 
+    /// A copy of these words.
+    pub fn from_slice(words: &[u64]) -> Result<Self, OutOfMemory> {
+        let mut copy = Self::zeroed(words.len() as u64)?;
+        copy.as_mut_slice().copy_from_slice(words);
+        Ok(copy)
+    }
+
     /// The `len` words that start `offset` bytes into `bytes`, read in place. `None` if they are not
     /// there, not on a word boundary, or if this machine is not little-endian as stored words are.
     pub fn shared(bytes: &SharedBytes, offset: usize, len: usize) -> Option<Self> {

@@ -6,6 +6,8 @@ use super::params::BlockedParams;
 use crate::address::{block_probes, reduce};
 use crate::any::Kind;
 use crate::bits::{self, OutOfMemory, Words};
+use crate::coder::{self, Effort};
+use crate::delta::Flips;
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
 use crate::plan::digest_floor;
@@ -35,6 +37,20 @@ pub struct BlockedBloom {
 }
 
 impl BlockedBloom {
+    /// All words.
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Flips bits.
+    pub(crate) fn flip(&mut self, flips: &Flips) -> Result<(), &'static str> {
+        flips.apply(self.words.as_mut_slice())
+    }
+
+    pub(crate) fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
     /// The words of each block.
     pub fn blocks(&self) -> impl Iterator<Item = &[u64]> {
         self.words.as_slice().chunks_exact(self.words_per_block())
@@ -160,9 +176,15 @@ impl Stored for BlockedBloom {
         wire::encode(self, vec![Payload::raw(ARRAY, &self.words)])
     }
 
+    fn pack(&self, effort: Effort) -> Encoded<'_> {
+        let words = self.words.as_slice();
+        let bytes = coder::encode(words, self.params.bits(), effort);
+        wire::encode(self, vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
+    }
+
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = frame.begin::<Self>()?;
-        let words = frame.words(ARRAY, params.bits() / 64)?;
+        let words = frame.array(ARRAY, params.bits())?;
         Ok(Self { params, label, words })
     }
 }

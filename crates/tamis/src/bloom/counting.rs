@@ -1,19 +1,22 @@
 //! The counting Bloom filter.
 
 use alloc::vec;
+use alloc::vec::Vec;
 
 use super::params::{BloomParams, CountingParams};
 use super::plain::Bloom;
 use crate::address::probes;
 use crate::any::Kind;
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
+use crate::coder::{Effort, planes};
+use crate::delta::Steps;
 use crate::digest::Digest;
 use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
     Stored,
 };
 use crate::plan::digest_floor;
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload, WireError};
 
 /// The section that holds the counters.
 const ARRAY: u8 = 0;
@@ -42,6 +45,33 @@ pub struct CountingBloom {
 }
 
 impl CountingBloom {
+    /// Moves counters up or down.
+    pub(crate) fn step(&mut self, steps: &Steps) -> Result<(), &'static str> {
+        steps.apply(&mut self.counters)
+    }
+
+    pub(crate) fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    fn unpack(frame: &mut Frame<'_>, params: CountingParams) -> Result<Packed, WireError> {
+        const DAMAGED: Invalid = Invalid("packed counters are not what an encoder writes");
+        let (bytes, decoded) = frame.packed(ARRAY)?;
+        if decoded != params.bits().div_ceil(64) * 8 {
+            return Err(DAMAGED.into());
+        }
+        let mut rest = bytes.as_slice();
+        let most = (1 << params.width()) - 1;
+        let values = planes::take(&mut rest, params.counters(), most);
+        let values = values.filter(|_| rest.is_empty()).ok_or(DAMAGED)?;
+        let mut counters =
+            Packed::zeroed(params.counters(), params.width()).map_err(|_| DAMAGED)?;
+        for (index, value) in values.into_iter().enumerate() {
+            counters.set(index as u64, value);
+        }
+        Ok(counters)
+    }
+
     /// The counters.
     pub fn counters(&self) -> &Packed {
         &self.counters
@@ -220,9 +250,22 @@ impl Stored for CountingBloom {
         wire::encode(self, vec![Payload::raw(ARRAY, self.counters.words())])
     }
 
+    /// Counters as planes of bits: whether they are above 0, which of those are above 1, and so on.
+    fn pack(&self, effort: Effort) -> Encoded<'_> {
+        let counters: Vec<u64> = self.counters.iter().collect();
+        let mut bytes = Vec::new();
+        planes::put(&mut bytes, &counters, effort);
+        let decoded = self.counters.words().len() as u64 * 8;
+        wire::encode(self, vec![Payload::packed(ARRAY, bytes, decoded)])
+    }
+
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = frame.begin::<Self>()?;
-        let words = frame.words(ARRAY, params.bits().div_ceil(64))?;
+        if frame.next_encoding() == Some(Encoding::Packed) {
+            let counters = Self::unpack(frame, params)?;
+            return Ok(Self { params, label, counters });
+        }
+        let words = frame.array(ARRAY, params.bits())?;
         let counters = Packed::from_words(words, params.counters(), params.width())
             .ok_or(super::STRAY_BITS)?;
         Ok(Self { params, label, counters })

@@ -6,6 +6,8 @@ use super::params::BloomParams;
 use crate::address::probes;
 use crate::any::Kind;
 use crate::bits::{self, BitVec, Line, OutOfMemory};
+use crate::coder::{self, Effort};
+use crate::delta::Flips;
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
 use crate::plan::digest_floor;
@@ -34,6 +36,15 @@ impl Bloom {
     /// A filter around a bit array that was made elsewhere in the house.
     pub(super) fn from_parts(params: BloomParams, label: Label, bits: BitVec) -> Self {
         Self { params, label, bits }
+    }
+
+    /// Flips bits.
+    pub(crate) fn flip(&mut self, flips: &Flips) -> Result<(), &'static str> {
+        flips.apply(self.bits.words_mut())
+    }
+
+    pub(crate) fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
     }
 
     /// The bit array.
@@ -169,9 +180,15 @@ impl Stored for Bloom {
         wire::encode(self, vec![Payload::raw(ARRAY, self.bits.words())])
     }
 
+    fn pack(&self, effort: Effort) -> Encoded<'_> {
+        let words = self.bits.words().as_slice();
+        let bytes = coder::encode(words, self.params.bits(), effort);
+        wire::encode(self, vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
+    }
+
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = frame.begin::<Self>()?;
-        let words = frame.words(ARRAY, params.bits().div_ceil(64))?;
+        let words = frame.array(ARRAY, params.bits())?;
         let bits = BitVec::from_words(words, params.bits()).ok_or(super::STRAY_BITS)?;
         Ok(Self { params, label, bits })
     }

@@ -44,6 +44,7 @@ pub(crate) mod bucket;
 mod levels;
 pub mod model;
 pub mod optimise;
+mod packed;
 mod params;
 mod plan;
 mod spill;
@@ -51,21 +52,24 @@ mod store;
 mod table;
 mod trimmed;
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 pub use params::RankParams;
 
-use self::table::{Group, Mode, Table, coarser, common_universe};
+use self::table::{Mode, Table, coarser, common_universe};
 use crate::any::Kind;
 use crate::bits::OutOfMemory;
+use crate::coder::Effort;
 use crate::digest::{Digest, Hasher};
 use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Remove, Stored,
 };
+use crate::group::Group;
 use crate::key::Key;
 use crate::plan::{Goal, PlanError, Prediction};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, WireError};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, WireError};
 
 /// What the cells of a table mean; one type a kind.
 pub trait Variant: sealed::Sealed {}
@@ -151,14 +155,30 @@ impl<V: Variant> Rank<V> {
         self.table.used()
     }
 
-    /// Identities in order, each with how often it is in.
-    pub fn identities(&self) -> Vec<(u64, u64)> {
-        let mut identities: Vec<(u64, u64)> = Vec::new();
-        self.table.for_each_group(|Group { identity, count, .. }| match identities.last_mut() {
-            Some((last, total)) if *last == identity => *total = total.saturating_add(count),
-            _ => identities.push((identity, count)),
-        });
-        identities
+    /// All that is in, in order of identity and value: enough to build the filter anew, without the keys.
+    pub fn groups(&self) -> Vec<Group> {
+        let mut groups = Vec::new();
+        self.table.for_each_group(|group| groups.push(group));
+        groups
+    }
+
+    /// Takes identities away and adds others; on an error the table is half changed.
+    pub(crate) fn change(
+        &mut self,
+        removed: &[Group],
+        inserted: &[Group],
+    ) -> Result<(), &'static str> {
+        for group in removed {
+            self.table.take(*group).map_err(|Absent| "more is removed than is in")?;
+        }
+        for group in inserted {
+            self.table.add(*group).map_err(|_| "there is no memory for what comes")?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
     }
 
     /// Adds all of another filter: the multiset sum, or the union of two sets. Needs the same hash and seed, and universes
@@ -424,7 +444,7 @@ impl<V: Variant> Stored for Rank<V> {
     /// Covers the universe and the identities, not how they are cut and laid out: a grown filter is the same set.
     fn content_id(&self) -> ContentId {
         let params = self.table.params();
-        let facts = [params.universe(), params.layout().extra.into()];
+        let facts = params.content_params().map(|(_, value)| value);
         let mut id = ContentHasher::new(V::KIND, self.label.hasher, &facts);
         self.table.for_each_group(|Group { identity, value, count }| {
             id.numbers([identity, value, count].into_iter());
@@ -436,6 +456,13 @@ impl<V: Variant> Stored for Rank<V> {
         wire::encode(self, trimmed::encode(&self.table, V::MODE))
     }
 
+    /// The packed form, or the trimmed one where many identities are equal and that is shorter.
+    fn pack(&self, _: Effort) -> Encoded<'_> {
+        let packed = wire::encode(self, vec![packed::encode(&self.table)]);
+        let trimmed = self.encode();
+        if packed.len() <= trimmed.len() { packed } else { trimmed }
+    }
+
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = frame.begin::<Self>()?;
         let extra = params.layout().extra;
@@ -444,7 +471,10 @@ impl<V: Variant> Stored for Rank<V> {
             let expected = "the counter or value bits of the kind";
             return Err(InvalidParam { name: "extra", value: extra.into(), expected }.into());
         }
-        let table = trimmed::decode(frame, params, V::MODE)?;
+        let table = match frame.next_encoding() {
+            Some(Encoding::Packed) => packed::decode(frame, params, V::MODE)?,
+            _ => trimmed::decode(frame, params, V::MODE)?,
+        };
         Ok(Self { label, table, variant: PhantomData })
     }
 }

@@ -11,6 +11,7 @@ use crate::address::{identity, reduce};
 use crate::bits::{Line, OutOfMemory};
 use crate::digest::Digest;
 use crate::filter::{Absent, Full, Invalid, InvalidParam};
+use crate::group::Group;
 
 /// Equal cells that a bucket holds of one identity; further copies are counted in the spill, so that one key inserted a
 /// million times takes no bucket from others.
@@ -43,14 +44,6 @@ pub(super) struct Place {
     identity: u64,
 }
 
-/// An identity with its value (0 unless the mode is `Map`), and how often it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Group {
-    pub(super) identity: u64,
-    pub(super) value: u64,
-    pub(super) count: u64,
-}
-
 /// A table of identities.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
@@ -75,6 +68,10 @@ impl Table {
 
     pub(super) fn params(&self) -> &RankParams {
         &self.params
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// Cells and spilled entries in use.
@@ -261,6 +258,15 @@ impl Table {
                 left -= 1;
             }
         }
+    }
+
+    /// Takes many copies away; on an error some are gone.
+    pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
+        let value = self.told_apart(group.value);
+        for _ in 0..group.count {
+            self.remove(self.place_of(group.identity), value)?;
+        }
+        Ok(())
     }
 
     /// Adds many copies at once.

@@ -12,16 +12,17 @@ use alloc::vec::Vec;
 
 use super::bucket::Cell;
 use super::params::RankParams;
-use super::table::{Group, MAX_COPIES, MAX_COUNTER, Mode, Table};
+use super::table::{MAX_COPIES, MAX_COUNTER, Mode, Table};
 use crate::bits::{BitReader, BitWriter};
 use crate::filter::Invalid;
+use crate::group::Group;
 use crate::wire::{Frame, Payload, WireError};
 
 const CELLS: u8 = 0;
 const SURPLUS: u8 = 1;
 
-/// Bytes of memory that the trimmed form of a table stands for.
-fn decoded_bytes(params: &RankParams) -> u64 {
+/// Bytes of memory that the bytes of a table stand for.
+pub(super) fn decoded_bytes(params: &RankParams) -> u64 {
     params.layout().bits().div_ceil(8)
 }
 
@@ -131,22 +132,12 @@ pub(super) fn decode(
 ) -> Result<Table, WireError> {
     let layout = params.layout();
     let (bytes, decoded) = frame.trimmed(CELLS)?;
-    if decoded != decoded_bytes(&params) {
-        return Err(WireError::Value {
-            field: "section length",
-            value: decoded,
-            expected: "the memory that the params ask for",
-        });
-    }
+    check_decoded(decoded, &params)?;
     // Every bucket has a base index at least, so that a short input cannot ask for a large table.
     if bytes.len() as u64 * 8 / u64::from(layout.locations) < layout.buckets {
         return Err(ENDS.into());
     }
-    let mut table = Table::new(params, mode).map_err(|refused| WireError::Limit {
-        field: "sections",
-        need: refused.bytes,
-        limit: usize::MAX as u64,
-    })?;
+    let mut table = new_table(params, mode)?;
     let mut reader = BitReader::new(&bytes);
     let mut bucket = Vec::new();
     for number in 0..layout.buckets {
@@ -161,6 +152,26 @@ pub(super) fn decode(
         add_surplus(&mut table, &bytes)?;
     }
     Ok(table)
+}
+
+/// The claimed size must be the real one: it was checked against the limits.
+pub(super) fn check_decoded(decoded: u64, params: &RankParams) -> Result<(), WireError> {
+    if decoded == decoded_bytes(params) {
+        return Ok(());
+    }
+    Err(WireError::Value {
+        field: "section length",
+        value: decoded,
+        expected: "the memory that the params ask for",
+    })
+}
+
+pub(super) fn new_table(params: RankParams, mode: Mode) -> Result<Table, WireError> {
+    Table::new(params, mode).map_err(|refused| WireError::Limit {
+        field: "sections",
+        need: refused.bytes,
+        limit: usize::MAX as u64,
+    })
 }
 
 /// The cells of the next bucket with their locations, in order of location and chain.
@@ -230,7 +241,7 @@ fn add_bucket(
     Ok(())
 }
 
-fn add(table: &mut Table, group: Group) -> Result<(), WireError> {
+pub(super) fn add(table: &mut Table, group: Group) -> Result<(), WireError> {
     table.add(group).map_err(|_| WireError::Limit {
         field: "sections",
         need: u64::MAX,

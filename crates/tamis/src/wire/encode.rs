@@ -28,6 +28,11 @@ impl<'a> Payload<'a> {
         Self { role, encoding: Encoding::Raw, decoded: bytes.len() as u64, bytes }
     }
 
+    /// Entropy-coded bytes, which stand for so many bytes of memory.
+    pub(crate) fn packed(role: u8, bytes: Vec<u8>, decoded: u64) -> Self {
+        Self { role, encoding: Encoding::Packed, decoded, bytes: Cow::Owned(bytes) }
+    }
+
     /// Bytes in a form of the kind's own, which stand for so many bytes of memory.
     pub(crate) fn trimmed(role: u8, bytes: Vec<u8>, decoded: u64) -> Self {
         Self { role, encoding: Encoding::Trimmed, decoded, bytes: Cow::Owned(bytes) }
@@ -67,6 +72,15 @@ impl Encoded<'_> {
 
 /// Puts the header of a filter and its sections together.
 pub(crate) fn encode<'a, F: Stored>(filter: &F, payloads: Vec<Payload<'a>>) -> Encoded<'a> {
+    let Label { hasher, keys, capacity } = filter.label();
+    let (kind, params) = (F::KIND, filter.params().values());
+    let object = Object::Filter;
+    let sections = Vec::new();
+    encode_parts(Header { object, kind, hasher, keys, capacity, params, sections }, payloads)
+}
+
+/// Puts a header, whose sections are still to be listed, and the sections together.
+pub(crate) fn encode_parts(mut header: Header, payloads: Vec<Payload<'_>>) -> Encoded<'_> {
     let mut checksums = Vec::with_capacity(payloads.len());
     let mut sections = Vec::with_capacity(payloads.len());
     for payload in &payloads {
@@ -82,10 +96,7 @@ pub(crate) fn encode<'a, F: Stored>(filter: &F, payloads: Vec<Payload<'a>>) -> E
         });
         checksums.push(list);
     }
-    let Label { hasher, keys, capacity } = filter.label();
-    let params = filter.params().values();
-    let mut header =
-        Header { object: Object::Filter, kind: F::KIND, hasher, keys, capacity, params, sections };
+    header.sections = sections;
     header.lay_out();
     let mut end = header.encoded_len();
     let mut pieces = vec![Cow::Owned(header.encode())];

@@ -24,6 +24,8 @@ pub(super) const CHECKSUM: usize = 8;
 pub enum Object {
     /// A whole filter.
     Filter = 1,
+    /// What turns one filter into another.
+    Delta = 2,
 }
 
 /// How the data of a section is written.
@@ -34,6 +36,8 @@ pub enum Encoding {
     Raw = 0,
     /// Only what is in use, in a form of the kind's own; see `docs/wire.md`.
     Trimmed = 1,
+    /// Entropy-coded; see `docs/wire.md`.
+    Packed = 2,
 }
 
 impl Encoding {
@@ -42,6 +46,7 @@ impl Encoding {
         match self {
             Self::Raw => "raw",
             Self::Trimmed => "trimmed",
+            Self::Packed => "packed",
         }
     }
 }
@@ -75,7 +80,7 @@ impl Section {
         let after_checksums = end.checked_add(self.chunks().checked_mul(CHECKSUM as u64)?)?;
         match self.encoding {
             Encoding::Raw => after_checksums.checked_next_multiple_of(Line::BYTES as u64),
-            Encoding::Trimmed => Some(after_checksums),
+            Encoding::Trimmed | Encoding::Packed => Some(after_checksums),
         }
     }
 }
@@ -162,9 +167,13 @@ impl Header {
         if u64_at(checksum, 0) != xxh3_64(body) {
             return Err(WireError::Checksum { field: "header" });
         }
-        if body[10] != Object::Filter as u8 {
-            return Err(WireError::Unknown { field: "object", value: body[10].to_string() });
-        }
+        let object = match body[10] {
+            1 => Object::Filter,
+            2 => Object::Delta,
+            other => {
+                return Err(WireError::Unknown { field: "object", value: other.to_string() });
+            }
+        };
         let hash = HashId::from_id(body[11])
             .ok_or_else(|| WireError::Unknown { field: "hash", value: body[11].to_string() })?;
         let seed = u128::from(u64_at(body, 16)) | u128::from(u64_at(body, 24)) << 64;
@@ -182,7 +191,7 @@ impl Header {
         }
         let (params, table) = body[FIXED..].split_at(usize::from(body[14]) * 8);
         let mut header = Self {
-            object: Object::Filter,
+            object,
             kind,
             hasher,
             keys: u64_at(body, 32),
@@ -232,6 +241,7 @@ fn parse_entry(entry: &[u8]) -> Result<Section, WireError> {
     let encoding = match entry[1] {
         0 => Encoding::Raw,
         1 => Encoding::Trimmed,
+        2 => Encoding::Packed,
         other => {
             return Err(WireError::Unknown { field: "section encoding", value: other.to_string() });
         }

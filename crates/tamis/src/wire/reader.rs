@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::header::{CHECKSUM, Encoding, FIXED, Header, Section, u64_at};
+use super::header::{CHECKSUM, Encoding, FIXED, Header, Object, Section, u64_at};
 use super::{CHUNK, Limits, WireError};
 use crate::bits::{SharedBytes, Words};
+use crate::coder;
+use crate::filter::Invalid;
 use crate::filter::{Label, Params, Stored};
 
 /// Where bytes come from: a slice, a file.
@@ -91,7 +93,14 @@ impl<'a> Frame<'a> {
 
     /// Label and params of the filter, which must be of this kind.
     pub(crate) fn begin<F: Stored>(&self) -> Result<(Label, F::Params), WireError> {
-        let Header { kind, hasher, keys, capacity, ref params, .. } = self.header;
+        let Header { object, kind, hasher, keys, capacity, ref params, .. } = self.header;
+        if object != Object::Filter {
+            return Err(WireError::Value {
+                field: "object",
+                value: object as u64,
+                expected: "this is a delta, not a filter; apply it with patch",
+            });
+        }
         if kind != F::KIND {
             return Err(WireError::Kind { found: kind.name(), wanted: F::KIND.name() });
         }
@@ -105,16 +114,26 @@ impl<'a> Frame<'a> {
         Ok((Label { hasher, keys, capacity }, F::Params::from_values(params)?))
     }
 
-    /// The next section, which must have this role and hold `len` words.
-    pub(crate) fn words(&mut self, role: u8, len: u64) -> Result<Words, WireError> {
+    /// The array of so many bits that the next section holds, which must have this role, raw or packed.
+    pub(crate) fn array(&mut self, role: u8, bits: u64) -> Result<Words, WireError> {
+        let len = bits.div_ceil(64);
+        if self.next_encoding() == Some(Encoding::Packed) {
+            let (bytes, decoded) = self.packed(role)?;
+            if decoded != len * 8 {
+                return Err(wrong_length(decoded));
+            }
+            let words = coder::decode(&bytes, bits)
+                .map_err(|_| Invalid("a packed array is not what an encoder writes"))?;
+            return Words::from_slice(&words).map_err(|refused| WireError::Limit {
+                field: "section length",
+                need: refused.bytes,
+                limit: usize::MAX as u64,
+            });
+        }
         let section = self.next_section(role)?;
         check_encoding(&section, Encoding::Raw)?;
         if len.checked_mul(8) != Some(section.decoded) {
-            return Err(WireError::Value {
-                field: "section length",
-                value: section.decoded,
-                expected: "the length that the params ask for",
-            });
+            return Err(wrong_length(section.decoded));
         }
         let beyond = WireError::Limit {
             field: "section length",
@@ -143,11 +162,26 @@ impl<'a> Frame<'a> {
         self.next < self.header.sections.len()
     }
 
+    /// How the next section is encoded, if there is one.
+    pub(crate) fn next_encoding(&self) -> Option<Encoding> {
+        self.header.sections.get(self.next).map(|section| section.encoding)
+    }
+
     /// The bytes of the next section, which must have this role and be trimmed, and the bytes of memory that they
-    /// claim to stand for. They are checked also where the frame is shared, for they must be read anyway.
+    /// claim to stand for.
     pub(crate) fn trimmed(&mut self, role: u8) -> Result<(Vec<u8>, u64), WireError> {
+        self.bytes(role, Encoding::Trimmed)
+    }
+
+    /// As [`trimmed`](Self::trimmed), for a section that must be packed.
+    pub(crate) fn packed(&mut self, role: u8) -> Result<(Vec<u8>, u64), WireError> {
+        self.bytes(role, Encoding::Packed)
+    }
+
+    /// Checked also where the frame is shared, for they must be read anyway.
+    fn bytes(&mut self, role: u8, encoding: Encoding) -> Result<(Vec<u8>, u64), WireError> {
         let section = self.next_section(role)?;
-        check_encoding(&section, Encoding::Trimmed)?;
+        check_encoding(&section, encoding)?;
         // All of it is there: the header was parsed against the input's length.
         let mut bytes = vec![0; section.stored as usize];
         self.fill(&section, &mut bytes)?;
@@ -192,7 +226,7 @@ impl<'a> Frame<'a> {
     }
 
     /// An error if a section was not asked for.
-    fn finish(&self) -> Result<(), WireError> {
+    pub(crate) fn finish(&self) -> Result<(), WireError> {
         if self.next == self.header.sections.len() {
             return Ok(());
         }
@@ -201,6 +235,14 @@ impl<'a> Frame<'a> {
             value: self.header.sections.len() as u64,
             expected: "no sections beyond those of this kind",
         })
+    }
+}
+
+fn wrong_length(decoded: u64) -> WireError {
+    WireError::Value {
+        field: "section length",
+        value: decoded,
+        expected: "the length that the params ask for",
     }
 }
 

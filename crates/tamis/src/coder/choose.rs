@@ -1,0 +1,98 @@
+//! Which coder, from the count of ones alone.
+
+use super::{gaps, rans};
+
+/// What matters more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// The quickest coder that is expected within 0.6% of the entropy.
+    Fast,
+    /// The fewest bytes, at tens of megabytes a second.
+    Best,
+}
+
+/// How a frame's payload is coded. The numbers are those on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coder {
+    /// The array's bytes.
+    Plain = 0,
+    /// The range coder with one probability.
+    Static = 1,
+    /// The range coder with counts that start at 1 and 1.
+    Adaptive = 2,
+    /// rANS on bytes.
+    Rans = 3,
+    /// Golomb codes of the gaps between ones.
+    Gaps = 4,
+}
+
+/// How far from the entropy [`Effort::Fast`] may end up: 0.6%, and 8 bytes for short arrays.
+const SLACK: (f64, f64) = (1.006, 64.0);
+
+/// From this many bits for a one, gaps are decoded quicker than bytes (measured: 4.5%).
+const SPARSE: u64 = 22;
+
+/// Up to here the adaptive coder's division a bit does not matter, and it needs no count of ones.
+const SMALL: u64 = 1 << 20;
+
+/// m H(p): what an array of so many bits and ones takes at least, if only its density is known.
+///
+/// ```
+/// // Table I: 14 bits for a key, two hash functions.
+/// let (bits, ones) = (140_000, (140_000.0 * (1.0 - f64::exp(-1.0 / 7.0))) as u64);
+/// assert_eq!(tamis::coder::entropy_bits(bits, ones) as u64 / 8, 9903);
+/// ```
+pub fn entropy_bits(bits: u64, ones: u64) -> f64 {
+    let part = |count: u64| {
+        if count == 0 { 0.0 } else { count as f64 * libm::log2(bits as f64 / count as f64) }
+    };
+    part(ones) + part(bits.saturating_sub(ones))
+}
+
+/// The size of a frame in bits, as the model expects it; None if the coder declines such an array.
+pub fn predicted_bits(coder: Coder, bits: u64, ones: u64) -> Option<f64> {
+    let ones = ones.min(bits.saturating_sub(ones));
+    let count = f64::from((64 - (ones | 1).leading_zeros()).div_ceil(7) * 8);
+    let entropy = entropy_bits(bits, ones);
+    Some(match coder {
+        Coder::Plain => 8.0 + bits.div_ceil(8) as f64 * 8.0,
+        // Half a byte is lost at the end.
+        Coder::Static => 8.0 + count + entropy + 4.0,
+        // log2(m + 1) + log2 C(m, ones), by Stirling's formula.
+        Coder::Adaptive => {
+            let both = (ones + 1) as f64 * (bits - ones + 1) as f64 / (bits + 1) as f64;
+            let learning =
+                libm::log2((bits + 1) as f64) - 0.5 * libm::log2(core::f64::consts::TAU * both);
+            8.0 + entropy + learning + 4.0
+        }
+        Coder::Rans => 8.0 + count + rans::predicted_bits(bits, ones)?,
+        Coder::Gaps => 8.0 + count + gaps::predicted_bits(bits, ones) + 4.0,
+    })
+}
+
+/// The coder for an array of so many bits and ones.
+pub fn choose(bits: u64, ones: u64, effort: Effort) -> Coder {
+    let ones = ones.min(bits.saturating_sub(ones));
+    let size = |coder| predicted_bits(coder, bits, ones).unwrap_or(f64::INFINITY);
+    let smallest = |coders: &[Coder]| {
+        coders.iter().copied().min_by(|&a, &b| size(a).total_cmp(&size(b))).unwrap_or(Coder::Plain)
+    };
+    if ones == 0 && bits > 8 {
+        // Two bytes in any case, and no time.
+        return Coder::Gaps;
+    }
+    match effort {
+        Effort::Best if bits <= SMALL => smallest(&[Coder::Plain, Coder::Static, Coder::Adaptive]),
+        Effort::Best => smallest(&[Coder::Plain, Coder::Static]),
+        Effort::Fast => {
+            let limit = entropy_bits(bits, ones) * SLACK.0 + SLACK.1;
+            let quickest_first = if ones.saturating_mul(SPARSE) < bits {
+                [Coder::Plain, Coder::Gaps, Coder::Rans]
+            } else {
+                [Coder::Plain, Coder::Rans, Coder::Gaps]
+            };
+            let close = quickest_first.into_iter().find(|&coder| size(coder) <= limit);
+            close.unwrap_or_else(|| smallest(&[Coder::Plain, Coder::Static, Coder::Gaps]))
+        }
+    }
+}

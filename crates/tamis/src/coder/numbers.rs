@@ -1,0 +1,91 @@
+//! Numbers in bytes: single ones, sorted ones, fields of a width. Every reader takes what it reads off the front, and `None`
+//! says that the bytes are not what a writer writes.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::gaps::{decode_sorted, encode_sorted};
+use crate::bits::{BitReader, BitWriter};
+
+/// Adds a number: seven bits a byte, the lowest first, a set top bit if more follow.
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// A number that [`put`] added.
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let bits = u64::from(byte & 0x7f);
+        // The tenth byte has room for one bit, and the last byte of a longer number is not zero: there is one way to write one.
+        if shift == 63 && bits > 1 || shift > 0 && byte == 0 {
+            return None;
+        }
+        number |= bits << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Adds bytes with their length in front.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend(bytes);
+}
+
+/// Bytes that [`put_bytes`] added.
+pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = usize::try_from(take(bytes)?).ok()?;
+    let (taken, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// Adds sorted numbers below `universe`, as gaps.
+pub(crate) fn put_sorted(out: &mut Vec<u8>, numbers: &[u64], universe: u64) {
+    put(out, numbers.len() as u64);
+    if !numbers.is_empty() {
+        put_bytes(out, &encode_sorted(numbers, universe));
+    }
+}
+
+/// Numbers that [`put_sorted`] added.
+pub(crate) fn take_sorted(bytes: &mut &[u8], universe: u64) -> Option<Vec<u64>> {
+    match take(bytes)? {
+        0 => Some(Vec::new()),
+        count => decode_sorted(take_bytes(bytes)?, count, universe).ok(),
+    }
+}
+
+/// Adds fields of `width` bits; nothing if that is 0.
+pub(crate) fn put_fields(out: &mut Vec<u8>, fields: impl Iterator<Item = u64>, width: u32) {
+    let mut writer = BitWriter::default();
+    fields.for_each(|field| writer.put(field, width));
+    out.extend(writer.finish());
+}
+
+/// So many fields that [`put_fields`] added.
+pub(crate) fn take_fields(bytes: &mut &[u8], count: usize, width: u32) -> Option<Vec<u64>> {
+    if width == 0 {
+        return Some(vec![0; count]);
+    }
+    let len = (count as u64).checked_mul(width.into())?.div_ceil(8);
+    let (taken, rest) = bytes.split_at_checked(usize::try_from(len).ok()?)?;
+    *bytes = rest;
+    let mut reader = BitReader::new(taken);
+    let fields = (0..count).map(|_| reader.get(width)).collect::<Option<Vec<u64>>>()?;
+    reader.ends_here().then_some(fields)
+}
+
+/// Whether every number is greater than the one before.
+pub(crate) fn strictly_rise(numbers: &[u64]) -> bool {
+    numbers.is_sorted_by(|a, b| a < b)
+}

@@ -1,0 +1,226 @@
+//! Deltas: what turns one filter into another, for a peer that holds the first.
+//!
+//! ```text
+//! old + new -> Delta::between -> encode -> bytes -> peer -> decode -> apply to old -> new
+//! ```
+//!
+//! A delta names its base and its result by their content ids. It applies to its base alone, and all or nothing: whatever goes
+//! wrong, the filter is what it was. What it holds depends on the kind: flipped bits ([`Bloom`], [`BlockedBloom`]), differences of
+//! counters ([`CountingBloom`]), removed and inserted identities (rank-indexed kinds). Filters that only differ in how they are
+//! laid out, because one has grown, have the same content, and deltas apply to both.
+//!
+//! ```
+//! use tamis::{AnyFilter, Bloom, Delta, Filter, Insert, Limits, Stored};
+//! let mut old = Bloom::with_rate(1_000, 0.01)?;
+//! old.insert("apple")?;
+//! let mut new = old.clone();
+//! new.insert("pear")?;
+//!
+//! let (mut old, new) = (AnyFilter::Bloom(old), AnyFilter::Bloom(new));
+//! let bytes = Delta::between(&old, &new)?.encode().to_vec();
+//! Delta::decode(&bytes, Limits::default())?.apply(&mut old)?;
+//! assert_eq!(old.content_id(), new.content_id());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod bits;
+mod counters;
+mod identities;
+mod wire;
+
+use alloc::vec::Vec;
+
+pub use self::bits::Flips;
+pub use self::counters::Steps;
+pub use self::identities::Moves;
+
+use crate::any::{AnyFilter, Kind};
+use crate::filter::{Filter, Label, Mismatch};
+use crate::wire::ContentId;
+
+/// What turns one filter into another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta {
+    kind: Kind,
+    /// Label of the result.
+    label: Label,
+    /// What decides answers beside the content: bits, counters or universe, and so on.
+    params: Vec<u64>,
+    base: ContentId,
+    result: ContentId,
+    change: Change,
+}
+
+/// The change itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Bits that flip.
+    Bits(Flips),
+    /// Counters that go up or down.
+    Counters(Steps),
+    /// Identities that go and come.
+    Identities(Moves),
+}
+
+/// Why a delta cannot be made, joined or applied. The filter is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeltaError {
+    /// The filters cannot be compared.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// The filter is not the one that the delta starts from.
+    #[error("the delta is for content {wanted}, but the filter has {found}; get a snapshot")]
+    Base {
+        /// The content id that the delta starts from.
+        wanted: ContentId,
+        /// The content id of the filter.
+        found: ContentId,
+    },
+    /// The result is not what the delta promises: it is damaged, or forged.
+    #[error("the delta promises content {wanted}, but gives {found}; get a snapshot")]
+    Result {
+        /// The content id that was promised.
+        wanted: ContentId,
+        /// The content id that came of it.
+        found: ContentId,
+    },
+    /// Filters of this kind are built once: send snapshots.
+    #[error("{0} filters are built once from all keys; send snapshots instead of deltas")]
+    BuiltOnce(&'static str),
+    /// The change does not fit the filter: the delta is damaged, or forged.
+    #[error("change: {0}")]
+    Change(&'static str),
+    /// Two deltas do not follow each other.
+    #[error("the first delta ends at {ends}, but the second starts from {starts}")]
+    Gap {
+        /// Where the first ends.
+        ends: ContentId,
+        /// Where the second starts.
+        starts: ContentId,
+    },
+}
+
+impl Delta {
+    /// What turns `old` into `new`, which must agree in kind, hash, seed and all params that decide answers.
+    pub fn between(old: &AnyFilter, new: &AnyFilter) -> Result<Self, DeltaError> {
+        Mismatch::check("kind", old.kind().name(), new.kind().name())?;
+        Mismatch::check_hashers(old.hasher(), new.hasher())?;
+        let (old_params, params) = (old.content_params(), new.content_params());
+        for ((name, old), (_, new)) in old_params.iter().zip(&params) {
+            Mismatch::check(name, old, new)?;
+        }
+        let change = match (old, new) {
+            (AnyFilter::Bloom(old), AnyFilter::Bloom(new)) => Change::Bits(Flips::between(
+                old.bits().words(),
+                new.bits().words(),
+                old.bits().len(),
+            )),
+            (AnyFilter::Blocked(old), AnyFilter::Blocked(new)) => Change::Bits(Flips::between(
+                old.words(),
+                new.words(),
+                old.words().len() as u64 * 64,
+            )),
+            (AnyFilter::Counting(old), AnyFilter::Counting(new)) => {
+                Change::Counters(Steps::between(old.counters(), new.counters()))
+            }
+            (AnyFilter::RankIndexed(old), AnyFilter::RankIndexed(new)) => {
+                Change::Identities(Moves::between(&old.groups(), &new.groups()))
+            }
+            (AnyFilter::RankSet(old), AnyFilter::RankSet(new)) => {
+                Change::Identities(Moves::between(&old.groups(), &new.groups()))
+            }
+            (AnyFilter::RankCounting(old), AnyFilter::RankCounting(new)) => {
+                Change::Identities(Moves::between(&old.groups(), &new.groups()))
+            }
+            (AnyFilter::RankMap(old), AnyFilter::RankMap(new)) => {
+                Change::Identities(Moves::between(&old.groups(), &new.groups()))
+            }
+            _ => return Err(DeltaError::BuiltOnce(old.kind().name())),
+        };
+        Ok(Self {
+            kind: new.kind(),
+            label: new.label(),
+            params: params.into_iter().map(|(_, value)| value).collect(),
+            base: old.content_id(),
+            result: new.content_id(),
+            change,
+        })
+    }
+
+    /// The kind of filter that this is for.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The content id of the filter that this applies to.
+    pub fn base(&self) -> ContentId {
+        self.base
+    }
+
+    /// The content id that the filter then has.
+    pub fn result(&self) -> ContentId {
+        self.result
+    }
+
+    /// The label of the result.
+    pub fn label(&self) -> Label {
+        self.label
+    }
+
+    /// The change itself.
+    pub fn change(&self) -> &Change {
+        &self.change
+    }
+
+    /// Turns the base into the result; any other filter, and the base too if the delta turns out to be damaged, stays as it is.
+    pub fn apply(&self, filter: &mut AnyFilter) -> Result<(), DeltaError> {
+        let found = filter.content_id();
+        if found != self.base {
+            return Err(DeltaError::Base { wanted: self.base, found });
+        }
+        // On a copy, so that nothing is half done.
+        let mut copy = filter.clone();
+        copy.change(&self.change).map_err(DeltaError::Change)?;
+        let found = copy.content_id();
+        if found != self.result {
+            return Err(DeltaError::Result { wanted: self.result, found });
+        }
+        copy.set_keys(self.label);
+        *filter = copy;
+        Ok(())
+    }
+
+    /// One delta for this one and the next. Both must still know the identities that they remove, as deltas made by
+    /// [`between`](Self::between) do; one that was decoded learns them from its base by [`resolve`](Self::resolve).
+    pub fn then(&self, next: &Self) -> Result<Self, DeltaError> {
+        if self.result != next.base {
+            return Err(DeltaError::Gap { ends: self.result, starts: next.base });
+        }
+        let change = match (&self.change, &next.change) {
+            (Change::Bits(first), Change::Bits(second)) => Change::Bits(first.then(second)),
+            (Change::Counters(first), Change::Counters(second)) => {
+                Change::Counters(first.then(second))
+            }
+            (Change::Identities(first), Change::Identities(second)) => {
+                let unresolved =
+                    "removed identities are known by position only: resolve the delta first";
+                let joined = first.then(second).ok_or(DeltaError::Change(unresolved))?;
+                Change::Identities(joined)
+            }
+            _ => return Err(DeltaError::Change("the deltas are of different kinds")),
+        };
+        Ok(Self { base: self.base, change, ..next.clone() })
+    }
+
+    /// Looks up in the base what a decoded delta knows by position only, so that it can be joined with the next.
+    pub fn resolve(&mut self, base: &AnyFilter) -> Result<(), DeltaError> {
+        let found = base.content_id();
+        if found != self.base {
+            return Err(DeltaError::Base { wanted: self.base, found });
+        }
+        if let Change::Identities(moves) = &mut self.change {
+            moves.resolve(&base.groups()).map_err(DeltaError::Change)?;
+        }
+        Ok(())
+    }
+}

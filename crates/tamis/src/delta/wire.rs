@@ -1,0 +1,237 @@
+//! Deltas as bytes: the header of the format with object 2, the content ids of base and result, and the change.
+//!
+//! ```text
+//! section 0   content id of the base, content id of the result (16 bytes each)
+//! section 1   bits: the flips as one frame of the coder
+//!             counters: a frame of which change, then by how much (zigzag, as planes)
+//!             identities: what goes, as gaps between positions (or identities); see `write_moves`
+//! section 2   identities: what comes, as gaps between identities
+//! ```
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::bits::Flips;
+use super::counters::Steps;
+use super::identities::{Gone, Moves};
+use super::{Change, Delta};
+use crate::any::Kind;
+use crate::coder::{self, Effort, numbers, planes};
+use crate::filter::{Invalid, Label};
+use crate::group::{put_counts, put_groups, take_counts, take_groups};
+use crate::wire::{self, ContentId, Encoded, Frame, Header, Limits, Object, Payload, WireError};
+
+const IDS: u8 = 0;
+const CHANGE: u8 = 1;
+const INSERTED: u8 = 2;
+
+const DAMAGED: Invalid = Invalid("the change of a delta is not what an encoder writes");
+
+impl Delta {
+    /// The delta as bytes.
+    pub fn encode(&self) -> Encoded<'static> {
+        let mut ids = self.base.0.to_le_bytes().to_vec();
+        ids.extend(self.result.0.to_le_bytes());
+        let mut payloads = vec![Payload::trimmed(IDS, ids, 32)];
+        match &self.change {
+            Change::Bits(flips) => {
+                let bytes = coder::encode(&flips.words, flips.bits, Effort::Best);
+                payloads.push(Payload::packed(CHANGE, bytes, flips.words.len() as u64 * 8));
+            }
+            Change::Counters(steps) => {
+                let bytes = write_steps(steps);
+                payloads.push(Payload::packed(CHANGE, bytes, steps.changes.len() as u64 * 16));
+            }
+            Change::Identities(moves) => {
+                let value_bits = self.value_bits();
+                let (gone, inserted) = write_moves(moves, self.universe(), value_bits);
+                let decoded = |bytes: &[u8]| bytes.len() as u64 * 32;
+                let (gone_size, inserted_size) = (decoded(&gone), decoded(&inserted));
+                payloads.push(Payload::packed(CHANGE, gone, gone_size));
+                payloads.push(Payload::packed(INSERTED, inserted, inserted_size));
+            }
+        }
+        let Label { hasher, keys, capacity } = self.label;
+        wire::encode_parts(
+            Header {
+                object: Object::Delta,
+                kind: self.kind,
+                hasher,
+                keys,
+                capacity,
+                params: self.params.clone(),
+                sections: Vec::new(),
+            },
+            payloads,
+        )
+    }
+
+    fn universe(&self) -> u64 {
+        self.params.first().copied().unwrap_or(0)
+    }
+
+    fn value_bits(&self) -> u32 {
+        match self.kind {
+            Kind::RankMap => self.params.get(1).copied().unwrap_or(0).min(32) as u32,
+            _ => 0,
+        }
+    }
+
+    /// A delta from bytes, everything checked that can be checked without the base.
+    pub fn decode(mut bytes: &[u8], limits: Limits) -> Result<Self, WireError> {
+        let mut frame = Frame::read(&mut bytes, limits)?;
+        let header = frame.header().clone();
+        if header.object != Object::Delta {
+            return Err(WireError::Value {
+                field: "object",
+                value: header.object as u64,
+                expected: "this is a filter, not a delta",
+            });
+        }
+        let (ids, _) = frame.trimmed(IDS)?;
+        let id = |at: usize| {
+            let bytes = ids.get(at..at + 16).and_then(|bytes| bytes.try_into().ok());
+            bytes.map(|bytes| ContentId(u128::from_le_bytes(bytes))).ok_or(DAMAGED)
+        };
+        let (base, result) = (id(0)?, id(16)?);
+        if ids.len() != 32 {
+            return Err(DAMAGED.into());
+        }
+        let label = Label { hasher: header.hasher, keys: header.keys, capacity: header.capacity };
+        let mut delta = Self {
+            kind: header.kind,
+            label,
+            params: header.params,
+            base,
+            result,
+            change: Change::Identities(Moves {
+                base_groups: 0,
+                gone: None,
+                removed: None,
+                inserted: Vec::new(),
+            }),
+        };
+        delta.change = delta.read_change(&mut frame)?;
+        frame.finish()?;
+        Ok(delta)
+    }
+
+    fn read_change(&self, frame: &mut Frame<'_>) -> Result<Change, WireError> {
+        let param = |at: usize| self.params.get(at).copied().ok_or(DAMAGED);
+        let (bytes, decoded) = frame.packed(CHANGE)?;
+        match self.kind {
+            Kind::Bloom | Kind::Blocked => {
+                let bits = match self.kind {
+                    Kind::Bloom => param(0)?,
+                    _ => param(0)?.checked_mul(param(1)?).ok_or(DAMAGED)?,
+                };
+                if bits.div_ceil(64).checked_mul(8) != Some(decoded) {
+                    return Err(DAMAGED.into());
+                }
+                let words = coder::decode(&bytes, bits).map_err(|_| DAMAGED)?;
+                Ok(Change::Bits(Flips { bits, words }))
+            }
+            Kind::Counting => {
+                let (counters, width) = (param(0)?, param(2)?);
+                let width = u32::try_from(width).ok().filter(|width| (1..=16).contains(width));
+                let steps = width.and_then(|width| read_steps(&bytes, decoded, counters, width));
+                Ok(Change::Counters(steps.ok_or(DAMAGED)?))
+            }
+            Kind::RankIndexed | Kind::RankSet | Kind::RankCounting | Kind::RankMap => {
+                let (inserted, _) = frame.packed(INSERTED)?;
+                let moves = read_moves(&bytes, &inserted, self.universe(), self.value_bits());
+                Ok(Change::Identities(moves.ok_or(DAMAGED)?))
+            }
+            _ => Err(WireError::Unknown { field: "kind", value: self.kind.name().into() }),
+        }
+    }
+}
+
+/// Steps as small numbers: +1, -1, +2, -2, ... become 0, 1, 2, 3, ...
+fn zigzag(step: u64, width: u32) -> u64 {
+    let half = 1_u64 << (width - 1);
+    if step <= half { 2 * (step - 1) } else { 2 * ((1 << width) - step) - 1 }
+}
+
+fn unzigzag(number: u64, width: u32) -> Option<u64> {
+    let step = number / 2 + 1;
+    let half = 1_u64 << (width - 1);
+    match number % 2 {
+        0 if step <= half => Some(step),
+        1 if step < half => Some((1 << width) - step),
+        _ => None,
+    }
+}
+
+fn write_steps(steps: &Steps) -> Vec<u8> {
+    let indices: Vec<u64> = steps.changes.iter().map(|&(index, _)| index).collect();
+    let sizes: Vec<u64> =
+        steps.changes.iter().map(|&(_, step)| zigzag(step, steps.width)).collect();
+    let mut out = Vec::new();
+    numbers::put_sorted(&mut out, &indices, steps.counters);
+    planes::put(&mut out, &sizes, Effort::Best);
+    out
+}
+
+fn read_steps(bytes: &[u8], decoded: u64, counters: u64, width: u32) -> Option<Steps> {
+    let mut rest = bytes;
+    let indices = numbers::take_sorted(&mut rest, counters)?;
+    if (indices.len() as u64).checked_mul(16)? != decoded || !numbers::strictly_rise(&indices) {
+        return None;
+    }
+    let most = (1 << width) - 2;
+    let sizes = planes::take(&mut rest, indices.len() as u64, most)?;
+    let steps: Option<Vec<u64>> = sizes.into_iter().map(|size| unzigzag(size, width)).collect();
+    let changes = indices.into_iter().zip(steps?).collect();
+    rest.is_empty().then_some(Steps { counters, width, changes })
+}
+
+/// What goes: a byte that says whether by position (1) or by identity (0), then for positions how many groups the base has, then gaps,
+/// then the counts less one; what comes: gaps, values, counts less one.
+fn write_moves(moves: &Moves, universe: u64, value_bits: u32) -> (Vec<u8>, Vec<u8>) {
+    let mut gone = Vec::new();
+    match &moves.gone {
+        Some(positions) => {
+            gone.push(1);
+            numbers::put(&mut gone, moves.base_groups);
+            let at: Vec<u64> = positions.iter().map(|gone| gone.position).collect();
+            let counts: Vec<u64> = positions.iter().map(|gone| gone.count).collect();
+            numbers::put_sorted(&mut gone, &at, moves.base_groups);
+            put_counts(&mut gone, &counts);
+        }
+        None => {
+            gone.push(0);
+            put_groups(
+                &mut gone,
+                moves.removed.as_deref().unwrap_or_default(),
+                universe,
+                value_bits,
+            );
+        }
+    }
+    let mut inserted = Vec::new();
+    put_groups(&mut inserted, &moves.inserted, universe, value_bits);
+    (gone, inserted)
+}
+
+fn read_moves(gone: &[u8], inserted: &[u8], universe: u64, value_bits: u32) -> Option<Moves> {
+    let (&form, mut rest) = gone.split_first()?;
+    let mut moves = Moves { base_groups: 0, gone: None, removed: None, inserted: Vec::new() };
+    match form {
+        1 => {
+            moves.base_groups = numbers::take(&mut rest)?;
+            let positions = numbers::take_sorted(&mut rest, moves.base_groups)?;
+            if !numbers::strictly_rise(&positions) {
+                return None;
+            }
+            let counts = take_counts(&mut rest, positions.len())?;
+            let pairs = positions.into_iter().zip(counts);
+            moves.gone = Some(pairs.map(|(position, count)| Gone { position, count }).collect());
+        }
+        0 => moves.removed = Some(take_groups(&mut rest, universe, value_bits)?),
+        _ => return None,
+    }
+    let mut come = inserted;
+    moves.inserted = take_groups(&mut come, universe, value_bits)?;
+    (rest.is_empty() && come.is_empty()).then_some(moves)
+}

@@ -1,0 +1,69 @@
+//! What fingerprint structures hold, apart from any layout: identities, with values and counts, in order.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::coder::numbers;
+
+/// An identity with its value (0 where a kind has none) and how often it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The identity.
+    pub identity: u64,
+    /// Its value.
+    pub value: u64,
+    /// How often it is in.
+    pub count: u64,
+}
+
+impl Group {
+    /// What groups are told apart by, and ordered by.
+    pub(crate) fn key(&self) -> (u64, u64) {
+        (self.identity, self.value)
+    }
+}
+
+/// Adds groups in order: identities as gaps, values of `value_bits` bits, counts.
+pub(crate) fn put_groups(out: &mut Vec<u8>, groups: &[Group], universe: u64, value_bits: u32) {
+    let identities: Vec<u64> = groups.iter().map(|group| group.identity).collect();
+    let counts: Vec<u64> = groups.iter().map(|group| group.count).collect();
+    numbers::put_sorted(out, &identities, universe);
+    numbers::put_fields(out, groups.iter().map(|group| group.value), value_bits);
+    put_counts(out, &counts);
+}
+
+/// Groups that [`put_groups`] added; `None` if they are not what it writes.
+pub(crate) fn take_groups(bytes: &mut &[u8], universe: u64, value_bits: u32) -> Option<Vec<Group>> {
+    let identities = numbers::take_sorted(bytes, universe)?;
+    let values = numbers::take_fields(bytes, identities.len(), value_bits)?;
+    let counts = take_counts(bytes, identities.len())?;
+    let groups: Vec<Group> = identities
+        .into_iter()
+        .zip(values)
+        .zip(counts)
+        .map(|((identity, value), count)| Group { identity, value, count })
+        .collect();
+    groups.is_sorted_by(|a, b| a.key() < b.key()).then_some(groups)
+}
+
+/// Adds counts, which are all but always one: which are not, and these.
+pub(crate) fn put_counts(out: &mut Vec<u8>, counts: &[u64]) {
+    let several = counts.iter().enumerate().filter(|&(_, &count)| count > 1);
+    let at: Vec<u64> = several.clone().map(|(at, _)| at as u64).collect();
+    numbers::put_sorted(out, &at, counts.len() as u64);
+    several.for_each(|(_, &count)| numbers::put(out, count));
+}
+
+/// Counts that [`put_counts`] added.
+pub(crate) fn take_counts(bytes: &mut &[u8], len: usize) -> Option<Vec<u64>> {
+    let several = numbers::take_sorted(bytes, len as u64)?;
+    if !numbers::strictly_rise(&several) {
+        return None;
+    }
+    let mut counts = vec![1; len];
+    for at in several {
+        let count = numbers::take(bytes)?;
+        *counts.get_mut(at as usize).filter(|_| count > 1)? = count;
+    }
+    Some(counts)
+}
