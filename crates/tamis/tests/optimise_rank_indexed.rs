@@ -115,7 +115,7 @@ const KEYS: [u64; 17] = [
 
 #[test]
 fn sweep() {
-    let mut slowest = Duration::ZERO;
+    let mut slowest = (Duration::ZERO, 0, 0.0, 0.0);
     for keys in KEYS {
         for max_lambda in [0.5, SHORT, 3.5] {
             let mut before = 0.0;
@@ -123,14 +123,23 @@ fn sweep() {
                 let demand = Demand { max_lambda, ..Demand::new(keys) };
                 let start = Instant::now();
                 let found = bits(&demand, eps);
-                slowest = slowest.max(start.elapsed());
+                if start.elapsed() > slowest.0 {
+                    slowest = (start.elapsed(), keys, max_lambda, eps);
+                }
                 assert!(found > before, "{keys} {eps}");
                 before = found;
             }
         }
     }
-    // Release builds stay below 0.02 s; this leaves room for slow and loaded machines.
-    assert!(slowest < Duration::from_millis(400), "{slowest:?}");
+    // The slowest once more, the least of a few: a loaded machine must not fail it.
+    let (_, keys, max_lambda, eps) = slowest;
+    let again = || {
+        let start = Instant::now();
+        optimise(&Demand { max_lambda, ..Demand::new(keys) }, eps);
+        start.elapsed()
+    };
+    let least = (0..7).map(|_| again()).min().unwrap();
+    assert!(least < Duration::from_millis(200), "{least:?}");
 }
 
 #[test]
@@ -170,13 +179,10 @@ fn other_demands() {
 
 #[test]
 fn budgets() {
-    let mut slowest = Duration::ZERO;
     for keys in [1, 37, 1000, 100_000, 10_000_000, 10_000_000_000] {
         for budget in [4.5, 8.0, 10.32, 14.5, 24.0, 33.0] {
             let demand = Demand::new(keys);
-            let start = Instant::now();
             let layout = fit(&demand, budget).expect("enough bits");
-            slowest = slowest.max(start.elapsed());
             assert!(layout.bits_per_key(keys) <= budget);
             check(&layout, &demand, 0.9);
             // A rate 2% lower does not fit, unless a step of the pointers lies between.
@@ -184,7 +190,6 @@ fn budgets() {
             assert!(lower > budget - 0.01, "{keys} {budget}: {lower}");
         }
     }
-    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
     assert_eq!(fit(&Demand::new(1000), 1.0), None);
     assert_eq!(fit(&Demand::new(1), f64::NAN), None);
 }
