@@ -68,8 +68,8 @@ impl Sizing {
         Goal { keys, size, fixed: self.params.clone() }
     }
 
-    /// An empty filter for these keys, whose number is counted if nobody gave it.
-    pub(crate) fn empty_filter(&self, hashing: &Hashing, keys: &Keys) -> Result<AnyFilter> {
+    /// The layout of a filter for these keys, whose number is counted if nobody gave it, and its label.
+    pub(crate) fn plan(&self, hashing: &Hashing, keys: &Keys) -> Result<(AnyParams, Label)> {
         let hasher = hashing.hasher()?;
         let planned = match self.keys {
             Some(planned) => planned,
@@ -81,7 +81,13 @@ impl Sizing {
         let kind = self.kind.unwrap_or(Kind::Bloom);
         let params = AnyParams::plan(kind, &self.goal(planned))?;
         // A capacity of 0 would say that nobody planned, and nobody would be told when the filter is crowded.
-        Ok(params.build(Label::planned(hasher, planned.max(1)))?)
+        Ok((params, Label::planned(hasher, planned.max(1))))
+    }
+
+    /// An empty filter for these keys.
+    pub(crate) fn empty_filter(&self, hashing: &Hashing, keys: &Keys) -> Result<AnyFilter> {
+        let (params, label) = self.plan(hashing, keys)?;
+        Ok(params.build(label)?)
     }
 }
 

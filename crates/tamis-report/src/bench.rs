@@ -53,7 +53,8 @@ pub struct Outcome {
     pub bits_per_key: f64,
     /// Bits of the encoded filter, over keys.
     pub wire_bits_per_key: f64,
-    /// Nanoseconds for one insertion, hashing excluded, as are all times here.
+    /// Nanoseconds for one insertion, hashing excluded, as are all times here; for kinds that are built once, of building
+    /// for each key.
     pub insert_ns: f64,
     /// For a member.
     pub hit_ns: f64,
@@ -63,7 +64,7 @@ pub struct Outcome {
     pub remove_ns: Option<f64>,
     /// For a stranger in a batch.
     pub batch_miss_ns: f64,
-    /// Distinct blocks touched by an insertion.
+    /// Distinct blocks touched by an insertion; 0 for kinds that are built once.
     pub blocks_per_insert: f64,
     /// Distinct blocks read for a member.
     pub blocks_per_hit: f64,
@@ -79,9 +80,9 @@ pub enum Failure {
     /// There is no filter for the goal.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The kind is built once from all its keys, and this experiment inserts one by one.
-    #[error("{0} filters cannot be filled key by key")]
-    CannotInsert(&'static str),
+    /// The filter could not be built.
+    #[error(transparent)]
+    Build(#[from] tamis::BuildError),
     /// The filter took no more keys.
     #[error(transparent)]
     Full(#[from] tamis::Full),
@@ -109,10 +110,13 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
     let queries = queries.unwrap_or_else(|| expected_four_thousand(predicted.rate));
 
     let before = memory::held();
-    let mut filter = build(params, *hasher, keys)?;
-    let insert_ns = insert(&mut filter, stream, keys, &mut |share| {
-        progress(0.2 * share);
-    })?;
+    let (mut filter, insert_ns) = if kind.can_insert() {
+        let mut filter = build(params, *hasher, keys)?;
+        let ns = insert(&mut filter, stream, keys, &mut |share| progress(0.2 * share))?;
+        (filter, ns)
+    } else {
+        build_once(params, *hasher, stream, keys)?
+    };
     let held = memory::held() - before;
     if held <= 0 {
         return Err(Failure::NotCounting);
@@ -173,6 +177,20 @@ fn build(params: AnyParams, hasher: Hasher, keys: u64) -> Result<AnyFilter, Fail
     Ok(params.build(Label::planned(hasher, keys)).map_err(PlanError::from)?)
 }
 
+/// Builds from all keys at once; the filter, and the time for each key.
+fn build_once(
+    params: AnyParams,
+    hasher: Hasher,
+    stream: KeyStream,
+    keys: u64,
+) -> Result<(AnyFilter, f64), Failure> {
+    let digests: Vec<Digest> = stream.members(hasher, 0..keys).collect();
+    let mut watch = Stopwatch::default();
+    let filter =
+        watch.time(digests.len(), || params.build_from(Label::planned(hasher, keys), &digests))?;
+    Ok((filter, watch.ns()))
+}
+
 /// Time on the clock over a number of operations.
 #[derive(Default)]
 struct Stopwatch {
@@ -205,8 +223,8 @@ fn insert(
     keys: u64,
     progress: &mut dyn FnMut(f64),
 ) -> Result<f64, Failure> {
-    let (kind, hasher) = (filter.kind().name(), filter.hasher());
-    let filter = filter.as_insert().ok_or(Failure::CannotInsert(kind))?;
+    let hasher = filter.hasher();
+    let Some(filter) = filter.as_insert() else { return Ok(0.0) };
     let mut watch = Stopwatch::default();
     let mut digests = Vec::with_capacity(BATCH as usize);
     for range in batches(keys) {
@@ -289,14 +307,14 @@ fn count_blocks(
     let (hasher, keys) = (filled.hasher(), filled.keys());
     let step = keys.div_ceil(COUNTED_KEYS).max(1);
     let mut fresh = build(params, hasher, keys)?;
-    let kind = fresh.kind().name();
-    let fresh = fresh.as_insert().ok_or(Failure::CannotInsert(kind))?;
     let mut touched = 0;
-    for (index, digest) in stream.members(hasher, 0..keys).enumerate() {
-        if (index as u64).is_multiple_of(step) {
-            touched += u64::from(fresh.blocks_to_insert(digest));
+    if let Some(fresh) = fresh.as_insert() {
+        for (index, digest) in stream.members(hasher, 0..keys).enumerate() {
+            if (index as u64).is_multiple_of(step) {
+                touched += u64::from(fresh.blocks_to_insert(digest));
+            }
+            fresh.insert_digest(digest)?;
         }
-        fresh.insert_digest(digest)?;
     }
     let counted = keys.div_ceil(step);
     let mean = |sum: u64, over: u64| sum as f64 / over.max(1) as f64;

@@ -8,9 +8,12 @@ use crate::bloom::{
     BlockedBloom, BlockedParams, Bloom, BloomParams, CountingBloom, CountingParams, model,
 };
 use crate::coder::Effort;
+use crate::compressed::{self, CompressedBloom, CompressedParams};
 use crate::delta::Change;
 use crate::digest::Digest;
-use crate::filter::{Count, Filter, Insert, Invalid, Label, Mismatch, Params, Remove, Stored};
+use crate::filter::{
+    Count, Filter, Full, Insert, Invalid, Label, Mismatch, Params, Remove, Stored,
+};
 use crate::group::Group;
 use crate::plan::{Goal, PlanError, Prediction};
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
@@ -62,7 +65,7 @@ impl Kind {
     ];
 
     /// The kinds that this version can build and read.
-    pub const SUPPORTED: [Self; 7] = [
+    pub const SUPPORTED: [Self; 8] = [
         Self::Bloom,
         Self::Counting,
         Self::Blocked,
@@ -70,6 +73,7 @@ impl Kind {
         Self::RankSet,
         Self::RankCounting,
         Self::RankMap,
+        Self::Compressed,
     ];
 
     /// The number in the header.
@@ -130,6 +134,20 @@ impl Kind {
     }
 }
 
+/// Why a filter was not built from its keys.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BuildError {
+    /// There is no such filter.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// There is no memory for it.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// It took no more keys.
+    #[error(transparent)]
+    Full(#[from] Full),
+}
+
 /// The layout of a filter of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "one variant a kind")]
@@ -141,6 +159,7 @@ pub enum AnyParams {
     RankSet(RankParams),
     RankCounting(RankParams),
     RankMap(RankParams),
+    Compressed(CompressedParams),
 }
 
 impl AnyParams {
@@ -154,6 +173,7 @@ impl AnyParams {
             Kind::RankSet => RankSet::plan(goal).map(Self::RankSet),
             Kind::RankCounting => RankCounting::plan(goal).map(Self::RankCounting),
             Kind::RankMap => RankMap::plan(goal).map(Self::RankMap),
+            Kind::Compressed => compressed::plan(goal).map(Self::Compressed),
             _ => Err(PlanError::Unsupported { kind: kind.name() }),
         }
     }
@@ -168,6 +188,7 @@ impl AnyParams {
             Self::RankSet(params) => RankSet::predict(params, keys),
             Self::RankCounting(params) => RankCounting::predict(params, keys),
             Self::RankMap(params) => RankMap::predict(params, keys),
+            Self::Compressed(params) => compressed::predict(params, keys),
         }
     }
 
@@ -185,7 +206,27 @@ impl AnyParams {
                 RankCounting::new(params, label).map(AnyFilter::RankCounting)
             }
             Self::RankMap(params) => RankMap::new(params, label).map(AnyFilter::RankMap),
+            Self::Compressed(params) => {
+                CompressedBloom::new(params, label).map(AnyFilter::Compressed)
+            }
         }
+    }
+
+    /// A filter of these keys, for kinds that are built once and for all others.
+    pub fn build_from(
+        self,
+        label: impl Into<Label>,
+        keys: &[Digest],
+    ) -> Result<AnyFilter, BuildError> {
+        if let Self::Compressed(params) = self {
+            let filter = CompressedBloom::build(params, label, keys)?;
+            return Ok(AnyFilter::Compressed(filter));
+        }
+        let mut filter = self.build(label)?;
+        if let Some(insert) = filter.as_insert() {
+            insert.insert_many(keys)?;
+        }
+        Ok(filter)
     }
 
     /// The kind that this is the layout of.
@@ -198,6 +239,7 @@ impl AnyParams {
             Self::RankSet(_) => Kind::RankSet,
             Self::RankCounting(_) => Kind::RankCounting,
             Self::RankMap(_) => Kind::RankMap,
+            Self::Compressed(_) => Kind::Compressed,
         }
     }
 
@@ -214,6 +256,7 @@ impl AnyParams {
             | Self::RankSet(params)
             | Self::RankCounting(params)
             | Self::RankMap(params) => pairs(params),
+            Self::Compressed(params) => pairs(params),
         }
     }
 }
@@ -229,6 +272,7 @@ pub enum AnyFilter {
     RankSet(RankSet),
     RankCounting(RankCounting),
     RankMap(RankMap),
+    Compressed(CompressedBloom),
 }
 
 /// The same expression for whichever filter is inside.
@@ -242,6 +286,7 @@ macro_rules! each {
             Self::RankSet($filter) => $value,
             Self::RankCounting($filter) => $value,
             Self::RankMap($filter) => $value,
+            Self::Compressed($filter) => $value,
         }
     };
 }
@@ -262,12 +307,22 @@ impl AnyFilter {
             Self::RankSet(filter) => AnyParams::RankSet(filter.params()),
             Self::RankCounting(filter) => AnyParams::RankCounting(filter.params()),
             Self::RankMap(filter) => AnyParams::RankMap(filter.params()),
+            Self::Compressed(filter) => AnyParams::Compressed(filter.params()),
         }
     }
 
     /// The filter as one that takes keys, if it does.
     pub fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(each!(self, filter => filter))
+        match self {
+            Self::Bloom(filter) => Some(filter),
+            Self::Counting(filter) => Some(filter),
+            Self::Blocked(filter) => Some(filter),
+            Self::RankIndexed(filter) => Some(filter),
+            Self::RankSet(filter) => Some(filter),
+            Self::RankCounting(filter) => Some(filter),
+            Self::RankMap(filter) => Some(filter),
+            Self::Compressed(_) => None,
+        }
     }
 
     /// The filter as one that gives keys up, if it does.
@@ -277,7 +332,7 @@ impl AnyFilter {
             Self::RankIndexed(filter) => Some(filter),
             Self::RankCounting(filter) => Some(filter),
             Self::RankMap(filter) => Some(filter),
-            Self::Bloom(_) | Self::Blocked(_) | Self::RankSet(_) => None,
+            Self::Bloom(_) | Self::Blocked(_) | Self::RankSet(_) | Self::Compressed(_) => None,
         }
     }
 
@@ -287,7 +342,11 @@ impl AnyFilter {
             Self::Counting(filter) => Some(filter),
             Self::RankIndexed(filter) => Some(filter),
             Self::RankCounting(filter) => Some(filter),
-            Self::Bloom(_) | Self::Blocked(_) | Self::RankSet(_) | Self::RankMap(_) => None,
+            Self::Bloom(_)
+            | Self::Blocked(_)
+            | Self::RankSet(_)
+            | Self::RankMap(_)
+            | Self::Compressed(_) => None,
         }
     }
 
@@ -301,6 +360,11 @@ impl AnyFilter {
             (Self::RankSet(this), Self::RankSet(other)) => this.merge(other),
             (Self::RankCounting(this), Self::RankCounting(other)) => this.merge(other),
             (Self::RankMap(this), Self::RankMap(other)) => this.merge(other),
+            (Self::Compressed(_), Self::Compressed(_)) => Err(Mismatch {
+                field: "keys",
+                left: "compressed filters are built once".into(),
+                right: "merge their keys instead".into(),
+            }),
             (this, other) => Mismatch::check("kind", this.kind().name(), other.kind().name()),
         }
     }
@@ -348,7 +412,9 @@ impl AnyFilter {
             Self::RankSet(filter) => filter.groups(),
             Self::RankCounting(filter) => filter.groups(),
             Self::RankMap(filter) => filter.groups(),
-            Self::Bloom(_) | Self::Counting(_) | Self::Blocked(_) => Vec::new(),
+            Self::Bloom(_) | Self::Counting(_) | Self::Blocked(_) | Self::Compressed(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -405,6 +471,7 @@ impl AnyFilter {
             Kind::RankSet => frame.into_filter().map(Self::RankSet),
             Kind::RankCounting => frame.into_filter().map(Self::RankCounting),
             Kind::RankMap => frame.into_filter().map(Self::RankMap),
+            Kind::Compressed => frame.into_filter().map(Self::Compressed),
             other => Err(WireError::Unknown { field: "kind", value: other.name().into() }),
         }
     }

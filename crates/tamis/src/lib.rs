@@ -54,6 +54,7 @@ mod any;
 pub mod bits;
 pub mod bloom;
 pub mod coder;
+pub mod compressed;
 pub mod delta;
 mod digest;
 pub mod filter;
@@ -64,10 +65,11 @@ mod plan;
 pub mod rank_indexed;
 pub mod wire;
 
-pub use any::{AnyFilter, AnyParams, Kind};
+pub use any::{AnyFilter, AnyParams, BuildError, Kind};
 pub use bits::{OutOfMemory, SharedBytes};
 pub use bloom::{BlockedBloom, Bloom, CountingBloom};
 pub use coder::Effort;
+pub use compressed::CompressedBloom;
 pub use delta::{Delta, DeltaError};
 pub use digest::{Digest, HashId, Hasher};
 pub use filter::{

@@ -64,6 +64,9 @@ fn blocks_read_are_as_predicted() {
                 // Packed buckets are modelled as if they lay anywhere in their lines.
                 let packed = outcome.overflow_share.is_some();
                 let near = if packed { 0.05 } else { 0.01 };
+                if measured == 0.0 && predicted == 0.0 {
+                    continue; // Built once: there are no insertions.
+                }
                 assert!(
                     (measured / predicted - 1.0).abs() < near,
                     "{kind:?} {measured} for {predicted}"
@@ -71,9 +74,12 @@ fn blocks_read_are_as_predicted() {
             }
             // Memory and wire size are not random at all, but for the equal identities of a set and the full
             // counters of equal keys.
-            assert!((predicted.bits_per_key - outcome.bits_per_key).abs() < 1e-9);
+            // How many positions are set varies a little, and with it the memory of a compressed filter.
+            let held = predicted.bits_per_key / outcome.bits_per_key;
+            let near = if kind == Kind::Compressed { 0.002 } else { 1e-9 };
+            assert!((held - 1.0).abs() < near, "{kind:?} {held}");
             let wire = predicted.wire_bits_per_key / outcome.wire_bits_per_key;
-            let exact = !matches!(kind, Kind::RankSet | Kind::RankCounting);
+            let exact = !matches!(kind, Kind::RankSet | Kind::RankCounting | Kind::Compressed);
             assert!((wire - 1.0).abs() < if exact { 1e-9 } else { 0.005 }, "{kind:?} {wire}");
         }
     }
@@ -91,10 +97,8 @@ fn small_filters_meet_the_model_on_average() {
             let rates: Vec<f64> = (0..FILTERS)
                 .map(|seed| {
                     let hasher = Hasher::xxh3(seed);
-                    let mut filter = params.build(Label::planned(hasher, keys)).unwrap();
                     let digests: Vec<_> = KeyStream::new(3).members(hasher, 0..keys).collect();
-                    filter.as_insert().unwrap().insert_many(&digests).unwrap();
-                    filter.rate()
+                    params.build_from(Label::planned(hasher, keys), &digests).unwrap().rate()
                 })
                 .collect();
             let mean = rates.iter().sum::<f64>() / FILTERS as f64;

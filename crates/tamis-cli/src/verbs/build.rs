@@ -1,5 +1,6 @@
 //! `tamis build`: a new filter from lines.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -40,9 +41,21 @@ impl Build {
     pub(crate) fn run(self) -> Result<Outcome> {
         self.keys.check(Some(&self.output))?;
         let target = Target::new(&self.output)?;
-        let mut filter = self.sizing.empty_filter(&self.hashing, &self.keys)?;
+        let (params, label) = self.sizing.plan(&self.hashing, &self.keys)?;
         let progress = Progress::quiet("building", self.keys.size());
-        add::insert_lines(&mut filter, &self.keys, progress)?;
+        let filter = if params.kind().can_insert() {
+            let mut filter = params.build(label)?;
+            add::insert_lines(&mut filter, &self.keys, progress)?;
+            filter
+        } else {
+            // Built once from all keys: eight bytes a key meanwhile.
+            let mut digests = Vec::new();
+            self.keys.each_batch(label.hasher, progress, |batch| {
+                digests.extend(batch.digests);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            params.build_from(label, &digests)?
+        };
         show::note_if_crowded(&filter);
         target.write(&filter, self.hashing.mode())?;
         Ok(Outcome::Fine)

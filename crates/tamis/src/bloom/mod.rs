@@ -28,6 +28,7 @@ mod plain;
 pub use blocked::BlockedBloom;
 pub use counting::CountingBloom;
 pub use params::{BlockedParams, BloomParams, CountingParams};
+pub(crate) use params::{MAX_HASHES, MAX_POSITIONS};
 pub use plain::Bloom;
 
 use crate::filter::Invalid;

@@ -7,9 +7,9 @@ use crate::address::MAX_BLOCK_PROBES;
 use crate::filter::{InvalidParam, Params};
 
 /// The most bits, counters or block bits of a filter: far beyond any memory, and safe from overflow.
-pub(super) const MAX_POSITIONS: u64 = 1 << 48;
+pub(crate) const MAX_POSITIONS: u64 = 1 << 48;
 /// The most hash functions of a plain or counting filter.
-pub(super) const MAX_HASHES: u32 = 64;
+pub(crate) const MAX_HASHES: u32 = 64;
 
 const POSITIONS: &str = "1 to 2^48";
 const HASHES: &str = "1 to 64";

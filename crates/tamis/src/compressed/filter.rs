@@ -1,0 +1,319 @@
+//! The filter that answers from Elias-Fano positions.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::PositionsError;
+use super::elias_fano::EliasFano;
+use crate::address::probes;
+use crate::any::{BuildError, Kind};
+use crate::bits::{Line, OutOfMemory};
+use crate::bloom::{MAX_HASHES, model};
+use crate::coder::{Effort, numbers};
+use crate::digest::{Digest, Hasher};
+use crate::filter::{Filter, Invalid, InvalidParam, Label, Params, Stored};
+use crate::math::occupancy::{expected_power, mean_occupied, power_spread};
+use crate::math::solve::first_true;
+use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload, WireError};
+
+/// The sections: low bits, fences, and positions as gaps where they are packed.
+const LOWS: u8 = 0;
+const FENCES: u8 = 1;
+const POSITIONS: u8 = 2;
+/// Arrays that a question reads a line of for each position: samples, fences, low bits.
+const ARRAYS: f64 = 3.0;
+
+/// The most positions: as many as identities have room for in a word. They are never all in memory.
+const MAX_POSITIONS: u64 = 1 << 62;
+
+/// Layout of a [`CompressedBloom`] filter: that of the Bloom filter whose set bits it keeps, and how many those are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompressedParams {
+    positions: u64,
+    hashes: u32,
+    ones: u64,
+}
+
+impl CompressedParams {
+    /// An array of `positions` positions, of which every key has `hashes`, and of which `ones` are set; 0 where that is still to
+    /// be seen.
+    pub fn new(positions: u64, hashes: u32, ones: u64) -> Result<Self, InvalidParam> {
+        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
+        if !(1..=MAX_POSITIONS).contains(&positions) {
+            return refuse("positions", positions, "1 to 2^62");
+        }
+        if !(1..=MAX_HASHES).contains(&hashes) {
+            return refuse("hashes", hashes.into(), "1 to 64");
+        }
+        if ones > positions {
+            return refuse("ones", ones, "at most the positions");
+        }
+        Ok(Self { positions, hashes, ones })
+    }
+
+    /// Positions of the array, m.
+    pub fn positions(&self) -> u64 {
+        self.positions
+    }
+
+    /// Positions of a key, k.
+    pub fn hashes(&self) -> u32 {
+        self.hashes
+    }
+}
+
+impl Params for CompressedParams {
+    const NAMES: &'static [&'static str] = &["positions", "hashes", "ones"];
+
+    fn values(&self) -> Vec<u64> {
+        vec![self.positions(), self.hashes().into(), self.ones]
+    }
+
+    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
+        Self::new(values[0], u32::try_from(values[1]).unwrap_or(u32::MAX), values[2])
+    }
+}
+
+/// A Bloom filter that keeps the positions of its set bits, and answers from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompressedBloom {
+    params: CompressedParams,
+    label: Label,
+    positions: EliasFano,
+}
+
+impl CompressedBloom {
+    /// A filter of these keys with this rate, in the least memory.
+    pub fn with_rate(rate: f64, hasher: Hasher, keys: &[Digest]) -> Result<Self, BuildError> {
+        let params = plan(&Goal::rate(keys.len() as u64, rate))?;
+        Ok(Self::build(params, Label::planned(hasher, keys.len() as u64), keys)?)
+    }
+
+    /// A filter of these keys.
+    pub fn build(
+        params: CompressedParams,
+        label: impl Into<Label>,
+        keys: &[Digest],
+    ) -> Result<Self, OutOfMemory> {
+        let most = keys.len().saturating_mul(params.hashes as usize);
+        let mut positions = Vec::new();
+        let refused = OutOfMemory { bytes: most as u64 * 8 };
+        positions.try_reserve_exact(most).map_err(|_| refused)?;
+        for &key in keys {
+            positions.extend(probes(key, params.hashes, params.positions));
+        }
+        positions.sort_unstable();
+        positions.dedup();
+        let label = Label { keys: keys.len() as u64, ..label.into() };
+        Self::from_positions(params, label, &positions)
+    }
+
+    /// From positions that rise and lie in the array.
+    fn from_positions(
+        params: CompressedParams,
+        label: Label,
+        positions: &[u64],
+    ) -> Result<Self, OutOfMemory> {
+        let ones = positions.len() as u64;
+        match EliasFano::new(params.positions, ones, positions.iter().copied()) {
+            Ok(positions) => {
+                Ok(Self { params: CompressedParams { ones, ..params }, label, positions })
+            }
+            Err(PositionsError::OutOfMemory(refused)) => Err(refused),
+            Err(PositionsError::Invalid(fault)) => unreachable!("{fault}"),
+        }
+    }
+
+    pub(crate) fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    /// The set positions.
+    pub fn positions(&self) -> &EliasFano {
+        &self.positions
+    }
+}
+
+impl Filter for CompressedBloom {
+    fn label(&self) -> Label {
+        self.label
+    }
+
+    fn contains_digest(&self, digest: Digest) -> bool {
+        probes(digest, self.params.hashes, self.params.positions)
+            .all(|position| self.positions.contains(position))
+    }
+
+    /// Where a bucket lies is known only after its fences have been read: there is nothing to fetch ahead.
+    fn prefetch(&self, _: Digest) {}
+
+    fn footprint(&self) -> u64 {
+        self.positions.footprint_bits()
+    }
+
+    fn rate(&self) -> f64 {
+        let passed = libm::pow(self.fill(), self.params.hashes.into());
+        (passed + digest_floor(self.label.keys)).min(1.0)
+    }
+
+    fn fill(&self) -> f64 {
+        self.positions.len() as f64 / self.params.positions as f64
+    }
+
+    /// A line of samples, one of fences and one of low bits for every position that is looked for.
+    fn blocks_to_contain(&self, digest: Digest) -> u32 {
+        let mut going = true;
+        let looked = probes(digest, self.params.hashes, self.params.positions)
+            .take_while(|&at| core::mem::replace(&mut going, self.positions.contains(at)));
+        looked.count() as u32 * ARRAYS as u32
+    }
+}
+
+impl Stored for CompressedBloom {
+    const KIND: Kind = Kind::Compressed;
+    type Params = CompressedParams;
+
+    fn params(&self) -> CompressedParams {
+        self.params
+    }
+
+    /// An empty filter, which stays empty: see [`build`](CompressedBloom::build).
+    fn new(params: CompressedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
+        Self::build(params, label, &[])
+    }
+
+    fn clear(&mut self) {
+        let label = Label { keys: 0, ..self.label };
+        if let Ok(empty) = Self::from_positions(self.params, label, &[]) {
+            *self = empty;
+        }
+    }
+
+    /// Positions are checked when they are read, and never change.
+    fn validate(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    fn content_id(&self) -> ContentId {
+        let params = [self.params.positions, self.params.hashes.into()];
+        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &params);
+        id.numbers(self.positions.iter());
+        id.finish()
+    }
+
+    fn encode(&self) -> Encoded<'_> {
+        let lows = Payload::raw(LOWS, self.positions.lows());
+        wire::encode(self, vec![lows, Payload::raw(FENCES, self.positions.fences())])
+    }
+
+    fn pack(&self, _: Effort) -> Encoded<'_> {
+        let positions: Vec<u64> = self.positions.iter().collect();
+        let mut bytes = Vec::new();
+        numbers::put_sorted(&mut bytes, &positions, self.params.positions);
+        let decoded = positions.len() as u64 * 8;
+        wire::encode(self, vec![Payload::packed(POSITIONS, bytes, decoded)])
+    }
+
+    fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
+        const DAMAGED: Invalid = Invalid("the positions are not what an encoder writes");
+        let (label, params) = frame.begin::<Self>()?;
+        let CompressedParams { positions: universe, ones, .. } = params;
+        let positions = if frame.next_encoding() == Some(Encoding::Packed) {
+            let (bytes, decoded) = frame.packed(POSITIONS)?;
+            let mut rest = bytes.as_slice();
+            let positions = numbers::take_sorted(&mut rest, universe).ok_or(DAMAGED)?;
+            if !rest.is_empty()
+                || positions.len() as u64 != ones
+                || decoded != ones * 8
+                || !numbers::strictly_rise(&positions)
+            {
+                return Err(DAMAGED.into());
+            }
+            EliasFano::new(universe, ones, positions)
+        } else {
+            let (low_bits, fence_bits) =
+                EliasFano::part_bits(universe, ones).map_err(WireError::Content)?;
+            let lows = frame.array(LOWS, low_bits)?;
+            EliasFano::from_parts(universe, ones, lows, frame.array(FENCES, fence_bits)?)
+        };
+        let positions = positions.map_err(|fault| match fault {
+            PositionsError::Invalid(fault) => WireError::Content(fault),
+            PositionsError::OutOfMemory(refused) => WireError::Limit {
+                field: "sections",
+                need: refused.bytes,
+                limit: usize::MAX as u64,
+            },
+        })?;
+        Ok(Self { params, label, positions })
+    }
+}
+
+/// The filter for a goal: one hash function unless the user settles another number, because that takes the least memory for
+/// any rate.
+pub(crate) fn plan(goal: &Goal) -> Result<CompressedParams, PlanError> {
+    const KIND: &str = "compressed";
+    goal.check()?;
+    let [positions, hashes] = goal.settled(KIND, ["positions", "hashes"])?;
+    let keys = goal.sized_keys();
+    let hashes = hashes.unwrap_or(1);
+    if let Some(positions) = positions {
+        return Ok(CompressedParams::from_values(&[positions, hashes, 0])?);
+    }
+    CompressedParams::from_values(&[1, hashes, 0])?;
+    let hashes = hashes as u32;
+    let throws = keys.saturating_mul(hashes.into());
+    let Some(budget) = goal.budget() else {
+        let Size::Rate(asked) = goal.size else { unreachable!("the other sizes have a budget") };
+        let met = |positions| model::rate(positions, hashes, keys) <= asked;
+        let positions = first_true(1, MAX_POSITIONS, met).ok_or_else(|| {
+            let nearest = model::rate(MAX_POSITIONS, hashes, keys);
+            PlanError::Unreachable { kind: KIND, asked, keys, nearest }
+        })?;
+        return Ok(CompressedParams::new(positions, hashes, 0)?);
+    };
+    let held = |positions: u64| held_bits(positions, throws).unwrap_or(u64::MAX);
+    // Bits rise with the positions, by one a key for every doubling, but for small steps down where low bits become wider: what is
+    // found fits, and hardly more would.
+    let beyond = first_true(1, MAX_POSITIONS, |positions| held(positions) > budget);
+    match beyond.map_or(MAX_POSITIONS, |beyond| beyond - 1) {
+        0 => {
+            let (asked, least) = (budget as f64, held(1) as f64);
+            let per_key = |bits: f64| bits / keys as f64;
+            Err(PlanError::TooFewBits { kind: KIND, asked: per_key(asked), least: per_key(least) })
+        }
+        positions => Ok(CompressedParams::new(positions, hashes, 0)?),
+    }
+}
+
+/// Bits of memory after so many throws into so many positions.
+fn held_bits(positions: u64, throws: u64) -> Option<u64> {
+    let ones = libm::round(mean_occupied(positions, throws)) as u64;
+    EliasFano::planned_bits(positions, ones)
+}
+
+/// What a filter will do.
+pub(crate) fn predict(params: &CompressedParams, keys: u64) -> Prediction {
+    let (m, k) = (params.positions(), params.hashes());
+    let throws = keys.saturating_mul(k.into());
+    let ones = libm::round(mean_occupied(m, throws)) as u64;
+    let held = held_bits(m, throws).unwrap_or(u64::MAX);
+    let per_key = |bits: f64| bits / keys.max(1) as f64;
+    let sections = EliasFano::part_bits(m, ones)
+        .map_or([0; 2], |(lows, fences)| [lows, fences].map(|bits| bits.div_ceil(64) * 8));
+    // A second section: its entry, its checksum, and half a line of zeros in the mean.
+    let wire = wire::planned_len(CompressedParams::NAMES.len(), Encoding::Raw, sections[0])
+        + sections[1]
+        + 48
+        + Line::BYTES as u64 / 2;
+    let looked: f64 = (0..k).map(|i| expected_power(m, throws, i)).sum();
+    Prediction {
+        rate: model::rate(m, k, keys),
+        rate_spread: power_spread(m, throws, k),
+        bits_per_key: per_key(held as f64),
+        wire_bits_per_key: per_key(wire as f64 * 8.0),
+        blocks_per_insert: 0.0,
+        blocks_per_hit: ARRAYS * f64::from(k),
+        blocks_per_miss: ARRAYS * looked,
+    }
+}

@@ -1,0 +1,78 @@
+//! Compressed Bloom filters: small on the wire, and small in memory while they answer.
+//!
+//! After M. Mitzenmacher, "Compressed Bloom Filters". A Bloom filter with fewer hash functions than usual, in a larger and
+//! sparser array, takes fewer bits at equal rate once its array is compressed. [`model`] and [`optimise`] find the best
+//! array for a message size or a rate; the coders are in [`coder`](crate::coder), and [`Stored::pack`] sends any filter through them.
+//! [`CompressedBloom`] goes one step further and answers from the compressed form: the positions of the set bits in
+//! Elias-Fano form, with one or two hash functions.
+//!
+//! ```text
+//! array of m bits, k = 1   0 0 0 1 1 0 0 0 0 0 0 0 0 1 0 0      m = 99 n at 1%
+//! its set positions        3, 4, 13                             8.6 bits per key, in fences and low bits
+//! ```
+//!
+//! ```
+//! use tamis::{CompressedBloom, Filter, Hasher};
+//! let hasher = Hasher::default();
+//! let keys = ["apple", "pear", "plum"].map(|key| hasher.digest(key));
+//! let filter = CompressedBloom::with_rate(0.01, hasher, &keys)?;
+//! assert!(filter.contains("pear"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//!
+//! Built once from all keys, 8 bytes a position while building; nothing can be added or removed, and there are no deltas: send
+//! snapshots. At most 2^62 positions.
+
+pub mod elias_fano;
+mod filter;
+pub mod model;
+pub mod optimise;
+pub mod sorted_list;
+
+pub use filter::{CompressedBloom, CompressedParams};
+pub(crate) use filter::{plan, predict};
+
+use crate::bits::OutOfMemory;
+use crate::filter::Invalid;
+#[expect(unused_imports, reason = "for the link above")]
+use crate::filter::Stored;
+
+/// Why a set of positions was not built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PositionsError {
+    /// The positions, or the parts that should hold them, are not a set.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is no memory for them.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+/// Hands every position with its index to `each`, and refuses what is not exactly `count` rising positions below
+/// `universe`.
+fn visit(
+    universe: u64,
+    count: u64,
+    positions: impl IntoIterator<Item = u64>,
+    mut each: impl FnMut(u64, u64),
+) -> Result<(), Invalid> {
+    let mut index = 0;
+    let mut least = 0;
+    for position in positions {
+        if index == count {
+            return Err(Invalid("there are more positions than announced"));
+        }
+        if position < least {
+            return Err(Invalid("positions do not rise"));
+        }
+        if position >= universe {
+            return Err(Invalid("a position lies beyond the universe"));
+        }
+        each(index, position);
+        index += 1;
+        least = position + 1;
+    }
+    if index < count { Err(Invalid("there are fewer positions than announced")) } else { Ok(()) }
+}

@@ -1,0 +1,238 @@
+//! What theory says of a Bloom filter as a message: its size when coded, how that size varies, what it buys.
+//!
+//! Source: Mitzenmacher, "Compressed Bloom Filters", IEEE/ACM Transactions on Networking 2002, with the
+//! recomputation and the errata of `checked-dleft-compressed-partitioned.md` ("the notes").
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | n | keys |
+//! | m | bits or counters of the array |
+//! | k | positions of a key |
+//! | x | load, kn / m: throws for each position |
+//! | p | share of positions that are zero |
+//! | f | the rate |
+//! | H | binary entropy, in bits |
+//! | z | size of the message, in bits |
+//! | c | share of the keys that have been replaced since the last message |
+//! | q | share of ones in a delta, the exclusive or of the old and the new array |
+//!
+//! Everything holds for k n independent throws, and in the limit of many positions unless said otherwise.
+
+use core::f64::consts::LN_2;
+
+use crate::math::gamma::ln_choose;
+use crate::math::occupancy::variance_occupied;
+use crate::math::tail::ln_poisson_pmf;
+
+/// What a static range coder writes beyond the entropy (notes, section 2.1: one byte, two for a delta).
+const CODER_END_BITS: f64 = 16.0;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Message {
+    /// The bits of a filter.
+    Snapshot,
+    /// The bits that differ after a share c of the keys was replaced, their number staying n.
+    Delta {
+        /// c, from 0 to 1.
+        changed: f64,
+    },
+    /// The counters of a counting filter.
+    Counters,
+}
+
+/// A filter and its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// m, at least 1.
+    pub positions: u64,
+    /// k.
+    pub hashes: u32,
+    /// n.
+    pub keys: u64,
+}
+
+impl Shape {
+    /// x = kn / m.
+    pub fn load(&self) -> f64 {
+        f64::from(self.hashes) * self.keys as f64 / self.positions as f64
+    }
+
+    fn throws(&self) -> u64 {
+        self.keys.saturating_mul(self.hashes.into())
+    }
+
+    /// p = e^(-kn/m), as printed (section II-A): the limit of [`exact_zeros`](Self::exact_zeros), below which it
+    /// stays by x / 2m in proportion. Tested by `limits`.
+    pub fn zeros(&self) -> f64 {
+        libm::exp(-self.load())
+    }
+
+    /// (1 - 1/m)^(kn), as printed (section II-A) before the limit is taken: the exact mean share of zeros, for every
+    /// m and n. Tested by `limits`.
+    pub fn exact_zeros(&self) -> f64 {
+        libm::exp(self.throws() as f64 * libm::log1p(-1.0 / self.positions as f64))
+    }
+
+    /// f = (1 - p)^k, as printed (section II-A). The limit of [`bloom::model::rate`](crate::bloom::model::rate),
+    /// which is exact and higher; the tables are printed with this one. Tested by `tables_one_to_three`,
+    /// `tables_four_and_five`.
+    pub fn limit_rate(&self) -> f64 {
+        libm::pow(-libm::expm1(-self.load()), self.hashes.into())
+    }
+
+    /// z, the entropy of the message.
+    ///
+    /// Printed: m H(p) for a filter (section II-B), m H(q) for a delta (section IV, [`delta_share`]). The paper only
+    /// says that counters can be coded too; ours is m times [`counter_entropy`]. Tested by `tables_one_to_three`,
+    /// `tables_six_and_seven`, `counting_filters`.
+    pub fn entropy_bits(&self, message: Message) -> f64 {
+        let each = match message {
+            Message::Snapshot => entropy(-libm::expm1(-self.load())),
+            Message::Delta { changed } => entropy(self.even_delta(changed).0),
+            Message::Counters => counter_entropy(self.load()),
+        };
+        self.positions as f64 * each
+    }
+
+    /// The mean length of the message from an ideal coder, to a bit or two: [`adaptive_bits`] at the mean number of
+    /// ones, or for counters the entropy and two bytes for the end of a static coder. Tested by `sizes`.
+    pub fn coded_bits(&self, message: Message) -> f64 {
+        let zeros = match message {
+            Message::Snapshot => self.exact_zeros(),
+            Message::Delta { changed } => 1.0 - self.even_delta(changed).0,
+            Message::Counters => return self.entropy_bits(message) + CODER_END_BITS,
+        };
+        adaptive_bits(self.positions, libm::round(self.positions as f64 * zeros) as u64)
+    }
+
+    /// The standard deviation of the message's length from one filter to the next, in bits.
+    ///
+    /// The paper bounds it by Azuma's inequality (Theorem 1), which says nothing at these sizes (notes, erratum).
+    /// Ours: the length is nearly linear in the number of ones with slope log2((1-q)/q), so it is that slope times
+    /// the standard deviation of the number, exact for a filter and in the limit for a delta
+    /// ([`delta_share`]) and for counters. At q = 1/2 the slope is 0, and so is the deviation but for a
+    /// fraction of a bit, downwards. Tested by `sizes`, `counter_lengths`.
+    pub fn deviation_bits(&self, message: Message) -> f64 {
+        let m = self.positions as f64;
+        match message {
+            Message::Snapshot => {
+                let ones = -libm::expm1(-self.load());
+                slope(ones) * libm::sqrt(variance_occupied(self.positions, self.throws()))
+            }
+            Message::Delta { changed } => {
+                let (ones, variance) = self.even_delta(changed);
+                slope(ones) * libm::sqrt(m * variance)
+            }
+            Message::Counters => libm::sqrt(m * counter_code(self.load()).1),
+        }
+    }
+
+    /// [`delta_share`] after a share of the keys was replaced.
+    fn even_delta(&self, changed: f64) -> (f64, f64) {
+        let load = self.load();
+        delta_share((1.0 - changed) * load, changed * load, changed * load)
+    }
+
+    /// Bits of the counters in unary, a one for each count and a zero behind: m (1 + x). Not in the paper;
+    /// notes, section 2.5: it is the Huffman code where x = ln 2. Exact for every m and n. Tested by
+    /// `counting_filters`.
+    pub fn unary_bits(&self) -> f64 {
+        self.positions as f64 * (1.0 + self.load())
+    }
+}
+
+/// H(q) = -q log2 q - (1-q) log2(1-q), as printed (section II-B), with H(0) = H(1) = 0. Keeps its digits for small q,
+/// so that a sparse array is best asked about with its share of ones. Tested by `limits`.
+pub fn entropy(share: f64) -> f64 {
+    if share <= 0.0 || share >= 1.0 {
+        return 0.0;
+    }
+    -(share * libm::log(share) + (1.0 - share) * libm::log1p(-share)) / LN_2
+}
+
+/// |log2((1-q)/q)|: how much longer the message grows with one more of the rarer bit.
+fn slope(share: f64) -> f64 {
+    if share <= 0.0 || share >= 1.0 {
+        return 0.0;
+    }
+    libm::fabs(libm::log1p(-share) - libm::log(share)) / LN_2
+}
+
+/// beta = f^(n/z) = e^(-ln p ln(1-p) / H(p)), as printed (2): the rate that a bit of message for each key
+/// buys. It is largest at p = 1/2 (0.6185) and falls to 1/2 at both ends, slowly: 0.596 at 0.9, 0.546 at 0.999. For
+/// 0 < p < 1. Tested by `limits`.
+pub fn beta(zeros: f64) -> f64 {
+    libm::exp(-libm::log(zeros) * libm::log1p(-zeros) / entropy(zeros))
+}
+
+/// gamma = p / ln(1-p) + (1-p) / ln p, as printed below (2), with beta = 2^(1/gamma): least at p = 1/2
+/// (-1.4427), -1 at both ends. For 0 < p < 1. Tested by `limits`.
+pub fn gamma(zeros: f64) -> f64 {
+    zeros / libm::log1p(-zeros) + (1.0 - zeros) / libm::log(zeros)
+}
+
+/// beta for deltas, e^(-ln p ln(1-p) / H(2p(1 - p^c))), as printed (section IV): falls to 2^(-1/2c) as p
+/// goes to 1, just as slowly. For 0 < p < 1 and 0 < c <= 1. Tested by `limits`.
+pub fn delta_beta(zeros: f64, changed: f64) -> f64 {
+    let ones = -2.0 * zeros * libm::expm1(changed * libm::log(zeros));
+    libm::exp(-libm::log(zeros) * libm::log1p(-zeros) / entropy(ones))
+}
+
+/// q, the share of ones in a delta, and the variance of their number for each position, given the loads of the keys
+/// that stayed, were removed and were added.
+///
+/// Printed (section IV): q = 2p(1 - p^c), for a set that keeps its size. Ours: q = `p_old` + `p_new` - 2 Pr[both 0],
+/// which is the same where as many keys came as went, written without a difference of like numbers: a bit differs
+/// if no key that stayed set it, and exactly one of the other two groups did.
+///
+/// The variance is q(1-q), as if positions were independent, less what is explained by the number of throws
+/// being given: the sum over the three groups of load times (dq/dload)^2. With one group it is the known
+/// p(1-p) - x p^2 of empty bins. Tested by `tables_six_and_seven`, `sizes`, `uneven_deltas`.
+pub fn delta_share(stayed: f64, removed: f64, added: f64) -> (f64, f64) {
+    let free = libm::exp(-stayed);
+    let (no_old, no_new) = (libm::exp(-removed), libm::exp(-added));
+    let (old, new) = (-libm::expm1(-removed), -libm::expm1(-added));
+    let share = free * (no_old * new + no_new * old);
+    let by_removed = free * no_old * (no_new - new);
+    let by_added = free * no_new * (no_old - old);
+    let explained =
+        stayed * share * share + removed * by_removed * by_removed + added * by_added * by_added;
+    (share, (share * (1.0 - share) - explained).max(0.0))
+}
+
+/// L = ceil(log2((m+1)! / (x! (m-x)!))) + 1, as printed (appendix), x here being the number of zeros: what an ideal
+/// adaptive coder writes that starts with a count of 1 for both bits. Equals log2(m+1) + log2 C(m, x), about 9
+/// bits above m H(p) at m = 140000, and two for the ceiling and the end. For every m, and x up to m. Tested by `sizes`.
+pub fn adaptive_bits(positions: u64, zeros: u64) -> f64 {
+    let ways = ln_choose(positions, zeros) + libm::log(positions as f64 + 1.0);
+    libm::ceil(ways / LN_2) + 1.0
+}
+
+/// The entropy of a counter of load x, Poisson in the limit: -sum `P_j` log2 `P_j`, `P_j` = e^-x x^j / j!. Not in
+/// the paper, which only says that it is small (section V). Loads up to some thousands; it takes sqrt(x) terms.
+/// Tested by `counting_filters`.
+pub fn counter_entropy(load: f64) -> f64 {
+    counter_code(load).0
+}
+
+/// Mean and variance of what an ideal static code spends on a counter; the variance is less what is explained by
+/// the sum of all counters being given.
+fn counter_code(load: f64) -> (f64, f64) {
+    let reach = 12.0 * libm::sqrt(load) + 24.0;
+    let first = (load - reach).max(0.0) as u64;
+    let last = (load + reach) as u64;
+    let (mut mean, mut square, mut product) = (0.0, 0.0, 0.0);
+    for count in first..=last {
+        let ln_chance = ln_poisson_pmf(count, load);
+        let chance = libm::exp(ln_chance);
+        if chance > 0.0 {
+            let spent = -ln_chance / LN_2;
+            mean += chance * spent;
+            square += chance * spent * spent;
+            product += chance * spent * (count as f64 - load);
+        }
+    }
+    let explained = if load > 0.0 { product * product / load } else { 0.0 };
+    (mean, (square - mean * mean - explained).max(0.0))
+}
