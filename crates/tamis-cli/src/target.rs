@@ -69,14 +69,18 @@ impl Target {
 
     /// Writes a filter. A file that was there keeps its permissions; a new one gets none beyond `widest`.
     pub(crate) fn write(&self, filter: &AnyFilter, widest: u32) -> Result<()> {
-        let encoded = filter.encode();
+        self.write_encoded(&filter.encode(), widest)
+    }
+
+    /// Writes what has been encoded already, such as a packed filter or a delta.
+    pub(crate) fn write_encoded(&self, encoded: &Encoded, widest: u32) -> Result<()> {
         match self {
             Self::Stdout => {
-                write_pieces(&mut io::stdout().lock(), &encoded).context("cannot write stdout")
+                write_pieces(&mut io::stdout().lock(), encoded).context("cannot write stdout")
             }
-            Self::Special(path) => write_special(path, &encoded)
+            Self::Special(path) => write_special(path, encoded)
                 .with_context(|| format!("cannot write {}", path.display())),
-            Self::File { path, mode, .. } => replace(path, &encoded, mode & widest, widest)
+            Self::File { path, mode, .. } => replace(path, encoded, mode & widest, widest)
                 .with_context(|| format!("cannot write {}", path.display())),
         }
     }

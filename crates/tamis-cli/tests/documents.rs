@@ -76,11 +76,13 @@ fn the_golden_files_are_made_by_the_commands_beside_them() {
     let commands = blocks(&readme, "sh").concat();
     let folder = Folder::new();
     for command in commands.lines() {
-        assert!(shell(command, &folder).status.success(), "{command}");
+        let command = command.replace("$GOLDEN", &golden.display().to_string());
+        assert!(shell(&command, &folder).status.success(), "{command}");
     }
     let made = folder.names();
     assert!(!made.is_empty());
-    for name in made {
+    // How packed files and deltas are written may become better; that they are read is tested elsewhere.
+    for name in made.into_iter().filter(|name| name.ends_with(".tamis")) {
         let frozen = fs::read(golden.join(&name)).expect("a golden file of this name");
         assert_eq!(folder.read(&name), frozen, "{name} is made of other bytes now");
     }

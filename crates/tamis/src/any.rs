@@ -7,7 +7,7 @@ use crate::bits::{OutOfMemory, SharedBytes};
 use crate::bloom::{
     BlockedBloom, BlockedParams, Bloom, BloomParams, CountingBloom, CountingParams, model,
 };
-use crate::coder::Effort;
+use crate::coder::{self, Effort};
 use crate::compressed::{self, CompressedBloom, CompressedParams};
 use crate::delta::Change;
 use crate::digest::Digest;
@@ -392,6 +392,41 @@ impl AnyFilter {
     /// The filter as fewer bytes, entropy-coded.
     pub fn pack(&self, effort: Effort) -> Encoded<'_> {
         each!(self, filter => filter.pack(effort))
+    }
+
+    /// What the content takes at least on the wire if only its size and its density are known: no coder does much better.
+    pub fn entropy_bits(&self) -> f64 {
+        let set = |universe: u64, count: u64| {
+            crate::math::gamma::ln_choose(universe, count) / core::f64::consts::LN_2
+        };
+        match self {
+            Self::Bloom(filter) => coder::entropy_bits(filter.bits().len(), filter.bits().ones()),
+            Self::Blocked(filter) => {
+                let ones = filter.blocks().flatten().map(|word| u64::from(word.count_ones()));
+                coder::entropy_bits(filter.params().bits(), ones.sum())
+            }
+            Self::Counting(filter) => coder::planes::entropy_bits(filter.counters().iter()),
+            Self::Compressed(filter) => set(filter.params().positions(), filter.positions().len()),
+            Self::RankIndexed(_) | Self::RankSet(_) | Self::RankCounting(_) | Self::RankMap(_) => {
+                let (groups, params) = (self.groups(), self.content_params());
+                let values = if self.kind() == Kind::RankMap { params[1].1 } else { 0 };
+                set(params[0].1, groups.len() as u64) + groups.len() as f64 * values as f64
+            }
+        }
+    }
+
+    /// What [`pack`](Self::pack) codes with.
+    pub fn coder_name(&self, effort: Effort) -> &'static str {
+        let array = |bits, ones| coder::choose(bits, ones, effort).name();
+        match self {
+            Self::Bloom(filter) => array(filter.bits().len(), filter.bits().ones()),
+            Self::Blocked(filter) => {
+                let ones = filter.blocks().flatten().map(|word| u64::from(word.count_ones()));
+                array(filter.params().bits(), ones.sum())
+            }
+            Self::Counting(_) => "planes",
+            _ => "gaps",
+        }
     }
 
     /// Names and values of all that decides answers beside hash, seed and content.

@@ -27,7 +27,9 @@ fn insert(filter: &mut AnyFilter, keys: std::ops::Range<u64>) {
 fn remove(filter: &mut AnyFilter, keys: std::ops::Range<u64>) {
     let digests: Vec<Digest> = KeyStream::new(8).members(filter.hasher(), keys).collect();
     let filter = filter.as_remove().unwrap();
-    digests.into_iter().for_each(|digest| filter.remove_digest(digest).unwrap());
+    for digest in digests {
+        filter.remove_digest(digest).unwrap();
+    }
 }
 
 /// A filter, and one step further: some keys out where the kind can, some in, one of them often.
@@ -188,6 +190,24 @@ fn rank_indexed_snapshots_come_close_to_the_entropy() {
         insert(&mut filter, 0..100_000);
         let bits = filter.pack(Effort::Best).len() as f64 * 8.0 / 1e5;
         assert!((bits / entropy - 1.0).abs() < 0.02, "{bits} for {entropy}");
+    }
+}
+
+#[test]
+fn counting_snapshots_take_the_entropy_of_poisson_counters() {
+    // Section 2.5 of the notes: m/n and bits per key at 1%.
+    for (hashes, positions, bits) in [(7, 959_300, 15.603), (6, 961_700, 14.464)] {
+        let fixed = [("counters", positions), ("hashes", hashes)];
+        let fixed = fixed.map(|(name, value)| (name.to_string(), value)).to_vec();
+        let goal = Goal { keys: 100_000, size: tamis::Size::BitsPerKey(40.0), fixed };
+        let params = AnyParams::plan(Kind::Counting, &goal).unwrap();
+        let mut filter = params.build(Hasher::default()).unwrap();
+        insert(&mut filter, 0..100_000);
+        for effort in [Effort::Fast, Effort::Best] {
+            let packed = filter.pack(effort).len() as f64 * 8.0 / 1e5;
+            assert!((packed / bits - 1.0).abs() < 0.01, "{packed} for {bits}");
+        }
+        assert!((filter.entropy_bits() / 1e5 / bits - 1.0).abs() < 0.005);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tamis::{AnyFilter, Filter, Kind, Limits, SharedBytes};
+use tamis::{AnyFilter, Delta, Filter, Kind, Limits, SharedBytes};
 use tamis_testkit::golden;
 
 #[test]
@@ -23,6 +23,34 @@ fn every_supported_kind_has_a_golden_file() {
         })
         .collect();
     assert!(Kind::SUPPORTED.iter().all(|kind| held.contains(kind)), "{held:?}");
+}
+
+#[test]
+fn packed_golden_files_hold_the_filters_beside_them() {
+    let mut packed = 0;
+    for path in golden::files() {
+        let Ok(bytes) = std::fs::read(path.with_extension("packed")) else { continue };
+        let plain = std::fs::read(&path).unwrap();
+        let held = AnyFilter::decode(&bytes, Limits::default()).unwrap();
+        assert_eq!(held, AnyFilter::decode(&plain, Limits::default()).unwrap(), "{path:?}");
+        packed += 1;
+    }
+    assert!(packed >= 6);
+}
+
+#[test]
+fn golden_deltas_lead_on_from_the_filters_beside_them() {
+    let mut deltas = 0;
+    for path in golden::files() {
+        let Ok(bytes) = std::fs::read(path.with_extension("delta")) else { continue };
+        let mut filter =
+            AnyFilter::decode(&std::fs::read(&path).unwrap(), Limits::default()).unwrap();
+        let delta = Delta::decode(&bytes, Limits::default()).unwrap();
+        delta.apply(&mut filter).unwrap();
+        assert_eq!(filter.content_id(), delta.result());
+        deltas += 1;
+    }
+    assert!(deltas >= 3);
 }
 
 #[test]

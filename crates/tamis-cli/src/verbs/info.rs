@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tamis::{AnyFilter, Filter};
 
-use super::Outcome;
+use super::{Outcome, diff};
 use crate::store::Loaded;
 use crate::{show, store};
 
-/// Print what a filter is and how full it is
+/// Print what a filter is and how full it is, or what a delta does
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -49,6 +49,14 @@ struct Facts {
 
 impl Info {
     pub(crate) fn run(self) -> Result<Outcome> {
+        if let Some(delta) = diff::facts_of(&self.filter)? {
+            if self.json {
+                show::print_json(&delta)?;
+            } else {
+                delta.print()?;
+            }
+            return Ok(Outcome::Fine);
+        }
         let facts = Facts::new(&store::load(&self.filter)?);
         if self.json {
             show::print_json(&facts)?;

@@ -6,10 +6,12 @@ mod build;
 mod check;
 mod completions;
 mod count;
+mod diff;
 mod info;
 mod inspect;
 mod man;
 mod merge;
+mod pack;
 mod plan;
 mod remove;
 mod uniq;
@@ -56,6 +58,10 @@ enum Verb {
     Info(info::Info),
     Inspect(inspect::Inspect),
     Merge(merge::Merge),
+    Pack(pack::Pack),
+    Unpack(pack::Unpack),
+    Diff(diff::Diff),
+    Patch(diff::Patch),
     Verify(verify::Verify),
     Plan(plan::Plan),
     Bench(bench::Bench),
@@ -76,6 +82,10 @@ impl Cli {
             Verb::Info(verb) => verb.run(),
             Verb::Inspect(verb) => verb.run(),
             Verb::Merge(verb) => verb.run(),
+            Verb::Pack(verb) => verb.run(),
+            Verb::Unpack(verb) => verb.run(),
+            Verb::Diff(verb) => verb.run(),
+            Verb::Patch(verb) => verb.run(),
             Verb::Verify(verb) => verb.run(),
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),

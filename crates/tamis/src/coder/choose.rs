@@ -26,6 +26,19 @@ pub enum Coder {
     Gaps = 4,
 }
 
+impl Coder {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Static => "range",
+            Self::Adaptive => "adaptive range",
+            Self::Rans => "rans",
+            Self::Gaps => "gaps",
+        }
+    }
+}
+
 /// How far from the entropy [`Effort::Fast`] may end up: 0.6%, and 8 bytes for short arrays.
 const SLACK: (f64, f64) = (1.006, 64.0);
 

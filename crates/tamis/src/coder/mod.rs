@@ -1,7 +1,9 @@
-//! Bit arrays in as few bytes as their density allows: the coders of compressed Bloom filters and deltas.
+//! Bit arrays in as few bytes as their density allows: the coders of compressed Bloom filters and
+//! deltas.
 //!
-//! A filter's bits look independent, so an array of m bits with density p cannot take less than m H(p) bits
-//! ([`entropy_bits`]), and nothing but p is worth knowing about it. Four coders come close, each in its place:
+//! A filter's bits look independent, so an array of m bits with density p cannot take less than m
+//! H(p) bits ([`entropy_bits`]), and nothing but p is worth knowing about it. Four coders come
+//! close, each in its place:
 //!
 //! | id | coder | above m H(p) | where |
 //! |---|---|---|---|
@@ -16,9 +18,10 @@
 //! frame   | id, 0x80 if the bits are flipped | ones: LEB128, not for 0 and 2 | payload to the end |
 //! ```
 //!
-//! An array with more ones than zeros is flipped first, so the coders see densities up to 1/2. A frame has no length and no
-//! checksum, which are the container's, but decoding is safe on any bytes: it never panics, allocates the array
-//! and 20 kB more at most, and accepts only what an encoder could have written.
+//! An array with more ones than zeros is flipped first, so the coders see densities up to 1/2. A
+//! frame has no length and no checksum, which are the container's, but decoding is safe on any
+//! bytes: it never panics, allocates the array and 20 kB more at most, and accepts only what an
+//! encoder could have written.
 //!
 //! ```
 //! use tamis::coder::{Effort, decode, encode};
@@ -31,12 +34,15 @@
 
 mod choose;
 mod error;
-pub mod gaps;
+mod gaps;
+mod golomb;
 pub(crate) mod numbers;
 mod pieces;
 pub(crate) mod planes;
 mod range;
 mod rans;
+#[cfg(test)]
+mod tests;
 
 use alloc::{vec, vec::Vec};
 
@@ -57,7 +63,7 @@ const FLIPPED: u8 = 0x80;
 /// If the words are not those of `bits` bits, or a bit behind the last is set.
 pub fn encode(words: &[u64], bits: u64, effort: Effort) -> Vec<u8> {
     let ones = count_ones(words);
-    encode_as(choose(bits, ones, effort), words, bits)
+    encode_counted(choose(bits, ones, effort), words, bits, ones)
 }
 
 /// Codes an array with a given coder, or plainly if that is shorter.
@@ -66,25 +72,27 @@ pub fn encode(words: &[u64], bits: u64, effort: Effort) -> Vec<u8> {
 ///
 /// As [`encode`].
 pub fn encode_as(coder: Coder, words: &[u64], bits: u64) -> Vec<u8> {
+    encode_counted(coder, words, bits, count_ones(words))
+}
+
+fn encode_counted(coder: Coder, words: &[u64], bits: u64, ones: u64) -> Vec<u8> {
     assert_eq!(words.len() as u64, bits.div_ceil(64), "the words must be those of the bits");
     assert!(padding_is_zero(words, bits), "bits behind the last must be zeros");
-    let ones = count_ones(words);
     let flipped = ones > bits / 2 && matches!(coder, Coder::Static | Coder::Rans | Coder::Gaps);
-    let copy: Vec<u64>;
-    let (words, ones) = if flipped {
-        let mut exchanged = words.to_vec();
-        flip(&mut exchanged, bits);
-        copy = exchanged;
+    let mut copy = Vec::new();
+    let (coded, ones) = if flipped {
+        copy.extend(words);
+        flip(&mut copy, bits);
         (copy.as_slice(), bits - ones)
     } else {
         (words, ones)
     };
     let payload = match coder {
         Coder::Plain => None,
-        Coder::Static => Some(range::encode(words, bits, Static::new(bits, ones))),
-        Coder::Adaptive => Some(range::encode(words, bits, Adaptive::new())),
-        Coder::Rans => rans::encode(words, bits, ones),
-        Coder::Gaps => Some(gaps::encode(words, bits, ones)),
+        Coder::Static => Some(range::encode(coded, bits, Static::new(bits, ones))),
+        Coder::Adaptive => Some(range::encode(coded, bits, Adaptive::new())),
+        Coder::Rans => rans::encode(coded, bits, ones),
+        Coder::Gaps => Some(gaps::encode(coded, bits, ones)),
     };
     let plain_len = bits.div_ceil(8) as usize;
     if let Some(mut payload) = payload {
@@ -93,25 +101,29 @@ pub fn encode_as(coder: Coder, words: &[u64], bits: u64) -> Vec<u8> {
             numbers::put(&mut head, ones);
         }
         if head.len() + payload.len() <= plain_len {
-            // Put in front, where the coder's buffer mostly has room: a second array would cost more.
+            // Put in front, where the coder's buffer mostly has room: a second array would cost
+            // more.
             payload.splice(0..0, head);
             return payload;
         }
     }
-    let mut frame = Vec::with_capacity(1 + plain_len.next_multiple_of(8));
-    frame.push(Coder::Plain as u8);
-    let undo = if flipped { u64::MAX } else { 0 };
-    frame.extend(words.iter().flat_map(|word| (word ^ undo).to_le_bytes()));
-    frame.truncate(1 + plain_len);
-    if let (Some(last), true) = (frame.last_mut(), undo != 0 && bits % 8 != 0) {
-        *last &= (1 << (bits % 8)) - 1;
+    encode_plain(words, plain_len)
+}
+
+fn encode_plain(words: &[u64], len: usize) -> Vec<u8> {
+    let mut frame = vec![0; 1 + words.len() * 8];
+    frame[0] = Coder::Plain as u8;
+    for (bytes, word) in frame[1..].as_chunks_mut().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
     }
+    frame.truncate(1 + len);
     frame
 }
 
 /// The array in a frame, pieces included.
 ///
-/// `bits` is the caller's, who has bounded it: that many bits are allocated whatever the frame says.
+/// `bits` is the caller's, who has bounded it: that many bits are allocated whatever the frame
+/// says.
 pub fn decode(frame: &[u8], bits: u64) -> Result<Vec<u64>, CoderError> {
     if frame.first() == Some(&pieces::ID) {
         return PieceReader::new(frame, bits)?.decode();
@@ -133,7 +145,8 @@ fn decode_into(frame: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderEr
     }
     let mut payload = rest;
     let ones = numbers::take(&mut payload).ok_or(CoderError::Count)?;
-    if ones > bits / 2 {
+    // Half of the bits is not more than half: such an array is never flipped.
+    if ones > bits / 2 || flipped && ones == bits.div_ceil(2) {
         return Err(CoderError::Count);
     }
     match first & !FLIPPED {
@@ -162,10 +175,14 @@ fn decode_plain(payload: &[u8], bits: u64, words: &mut [u64]) -> Result<(), Code
     if payload.len() as u64 > len {
         return Err(CoderError::Trailing);
     }
-    for (word, bytes) in words.iter_mut().zip(payload.chunks(8)) {
-        let mut whole = [0; 8];
-        whole[..bytes.len()].copy_from_slice(bytes);
-        *word = u64::from_le_bytes(whole);
+    let (whole, rest) = payload.as_chunks();
+    for (word, bytes) in words.iter_mut().zip(whole) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    if let (Some(word), false) = (words.get_mut(whole.len()), rest.is_empty()) {
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        *word = u64::from_le_bytes(last);
     }
     if padding_is_zero(words, bits) { Ok(()) } else { Err(CoderError::Payload) }
 }
@@ -176,7 +193,7 @@ fn count_ones(words: &[u64]) -> u64 {
 
 /// Whether no bit behind the last is set.
 fn padding_is_zero(words: &[u64], bits: u64) -> bool {
-    bits % 64 == 0 || words.last().is_none_or(|last| last >> (bits % 64) == 0)
+    bits.is_multiple_of(64) || words.last().is_none_or(|last| last >> (bits % 64) == 0)
 }
 
 /// Exchanges zeros and ones, and leaves the bits behind the last alone.
@@ -184,7 +201,7 @@ fn flip(words: &mut [u64], bits: u64) {
     for word in &mut *words {
         *word = !*word;
     }
-    if let (Some(last), true) = (words.last_mut(), bits % 64 != 0) {
+    if let (Some(last), true) = (words.last_mut(), !bits.is_multiple_of(64)) {
         *last &= (1 << (bits % 64)) - 1;
     }
 }

@@ -7,8 +7,9 @@
 //!                                        counted from the first frame's start
 //! ```
 //!
-//! A piece costs its own frame's id and count, the rounding of its coder, and an end: about 8 bytes. Ends, not
-//! lengths: a reader finds a piece without a sum. `width` is the least that holds the last end.
+//! A piece costs its own frame's id and count, the rounding of its coder, and an end: about 8
+//! bytes. Ends, not lengths: a reader finds a piece without a sum. `width` is the least that holds
+//! the last end.
 
 use alloc::{vec, vec::Vec};
 
@@ -70,7 +71,8 @@ pub struct PieceReader<'a> {
 }
 
 impl<'a> PieceReader<'a> {
-    /// Opens a frame of `bits` bits and checks its index; the pieces are checked when they are read.
+    /// Opens a frame of `bits` bits and checks its index; the pieces are checked when they are
+    /// read.
     pub fn new(frame: &'a [u8], bits: u64) -> Result<Self, CoderError> {
         let (&[id, log, width], rest) = frame.split_first_chunk().ok_or(CoderError::Truncated)?;
         if id != ID {

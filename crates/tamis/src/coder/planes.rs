@@ -18,6 +18,23 @@ use super::numbers::{put_bytes, take_bytes};
 use super::{Effort, decode, encode};
 use crate::bits::{set, test};
 
+/// The entropy of all planes, each taken as independent bits of its density.
+pub(crate) fn entropy_bits(numbers: impl Iterator<Item = u64>) -> f64 {
+    // How many numbers reach each level.
+    let mut reach: Vec<u64> = vec![0];
+    for number in numbers {
+        let levels = number as usize + 1;
+        if levels > reach.len() {
+            reach.resize(levels, 0);
+        }
+        reach[number as usize] += 1;
+    }
+    for level in (1..reach.len()).rev() {
+        reach[level - 1] += reach[level];
+    }
+    reach.windows(2).map(|pair| super::entropy_bits(pair[0], pair[1])).sum()
+}
+
 /// Adds numbers.
 pub(crate) fn put(out: &mut Vec<u8>, numbers: &[u64], effort: Effort) {
     let mut left = numbers.to_vec();

@@ -1,8 +1,8 @@
 //! The exact coder: a binary range coder, as in the paper on compressed Bloom filters.
 //!
 //! An array becomes one number in [0, 1), written in base 256. Every bit narrows the interval that
-//! the number may lie in, in proportion to the bit's probability, so the length is the array's information to within
-//! a byte. The paper's own program spent 12 to 17 bytes more than that.
+//! the number may lie in, in proportion to the bit's probability, so the length is the array's
+//! information to within a byte. The paper's own program spent 12 to 17 bytes more than that.
 //!
 //! ```text
 //!  low                                   low + range
@@ -13,9 +13,9 @@
 //!        <- a carry out of `low` walks back over 0xff bytes
 //! ```
 //!
-//! Probabilities have 32 bits and the product is taken with 96, so the only loss is in the rounding of the probability
-//! itself and the last byte. There is no end symbol: the reader must know the number of bits. Bytes past the end read as
-//! zeros, so zeros at the end are never sent.
+//! Probabilities have 32 bits and the product is taken with 96, so the only loss is in the rounding
+//! of the probability itself and the last byte. There is no end symbol: the reader must know the
+//! number of bits. Bytes past the end read as zeros, so zeros at the end are never sent.
 
 use alloc::vec::Vec;
 
@@ -43,7 +43,8 @@ pub(super) struct Static {
 impl Static {
     /// The model of `bits` bits with so many ones.
     ///
-    /// The clamp keeps arrays of only zeros or only ones decodable; it costs 1/2^32 of a bit for each.
+    /// The clamp keeps arrays of only zeros or only ones decodable; it costs 1/2^32 of a bit for
+    /// each.
     pub(super) fn new(bits: u64, ones: u64) -> Self {
         let zeros = u128::from(bits.saturating_sub(ones));
         let zero = (zeros << 32) / u128::from(bits.max(1));
@@ -63,8 +64,9 @@ impl Model for Static {
 
 /// The bits seen so far, as if one of each kind had been seen before the first.
 ///
-/// Needs no agreement about the density, costs about 9 bits for learning it and a division a bit. Counts that are
-/// halved or that decay would be wrong: the density of a filter is the same everywhere.
+/// Needs no agreement about the density, costs about 9 bits for learning it and a division a bit.
+/// Counts that are halved or that decay would be wrong: the density of a filter is the same
+/// everywhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Adaptive {
     zeros: u64,
@@ -135,7 +137,8 @@ pub(super) fn encode(words: &[u64], bits: u64, mut model: impl Model) -> Vec<u8>
 
 /// Decodes into `words`, which are zeros.
 ///
-/// Accepts exactly the bytes that [`encode`] would write for the result, so nothing can hide behind the end.
+/// Accepts exactly the bytes that [`encode`] would write for the result, so nothing can hide behind
+/// the end.
 pub(super) fn decode(
     payload: &[u8],
     words: &mut [u64],
@@ -180,7 +183,7 @@ pub(super) fn decode(
 /// The share of `range` that belongs to a probability; at least 1 and less than `range`.
 #[inline]
 fn part(range: u64, probability: u32) -> u64 {
-    (u128::from(range) * u128::from(probability) >> 32) as u64
+    ((u128::from(range) * u128::from(probability)) >> 32) as u64
 }
 
 /// The number in the interval with the most zero bytes at its end, and whether it carried.

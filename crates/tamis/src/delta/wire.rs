@@ -190,24 +190,16 @@ fn read_steps(bytes: &[u8], decoded: u64, counters: u64, width: u32) -> Option<S
 /// then the counts less one; what comes: gaps, values, counts less one.
 fn write_moves(moves: &Moves, universe: u64, value_bits: u32) -> (Vec<u8>, Vec<u8>) {
     let mut gone = Vec::new();
-    match &moves.gone {
-        Some(positions) => {
-            gone.push(1);
-            numbers::put(&mut gone, moves.base_groups);
-            let at: Vec<u64> = positions.iter().map(|gone| gone.position).collect();
-            let counts: Vec<u64> = positions.iter().map(|gone| gone.count).collect();
-            numbers::put_sorted(&mut gone, &at, moves.base_groups);
-            put_counts(&mut gone, &counts);
-        }
-        None => {
-            gone.push(0);
-            put_groups(
-                &mut gone,
-                moves.removed.as_deref().unwrap_or_default(),
-                universe,
-                value_bits,
-            );
-        }
+    if let Some(positions) = &moves.gone {
+        gone.push(1);
+        numbers::put(&mut gone, moves.base_groups);
+        let at: Vec<u64> = positions.iter().map(|gone| gone.position).collect();
+        let counts: Vec<u64> = positions.iter().map(|gone| gone.count).collect();
+        numbers::put_sorted(&mut gone, &at, moves.base_groups);
+        put_counts(&mut gone, &counts);
+    } else {
+        gone.push(0);
+        put_groups(&mut gone, moves.removed.as_deref().unwrap_or_default(), universe, value_bits);
     }
     let mut inserted = Vec::new();
     put_groups(&mut inserted, &moves.inserted, universe, value_bits);

@@ -1,0 +1,103 @@
+//! `tamis pack` and `tamis unpack`: filters as few bytes, and back.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use tamis::Effort;
+
+use super::Outcome;
+use crate::store::Loaded;
+use crate::target::Target;
+use crate::{show, store};
+
+/// Write a filter as few bytes, for the road
+///
+/// Entropy-coded. A packed filter can be checked, added to and so on like any other; only --mmap needs it unpacked.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis pack words.tamis -o words.packed
+  tamis pack --best seen.tamis -o - | ssh host 'tamis unpack - -o seen.tamis'")]
+pub(crate) struct Pack {
+    /// Filter to pack; - is stdin
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// File to write the packed filter to; - is stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// The fewest bytes, at tens of megabytes a second instead of hundreds
+    #[arg(long)]
+    best: bool,
+
+    /// Print facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Facts {
+    kind: &'static str,
+    coder: &'static str,
+    raw_bytes: u64,
+    packed_bytes: u64,
+    /// What no coder does much better than.
+    entropy_bytes: f64,
+    bits_per_key: f64,
+    megabytes_per_second: f64,
+}
+
+impl Pack {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let target = Target::new(&self.output)?;
+        let Loaded { filter, mode, .. } = store::load(&self.filter)?;
+        let effort = if self.best { Effort::Best } else { Effort::Fast };
+        let started = Instant::now();
+        let packed = filter.pack(effort);
+        let seconds = started.elapsed().as_secs_f64();
+        target.write_encoded(&packed, mode)?;
+        if self.json {
+            let raw_bytes = filter.encode().len();
+            show::print_json(&Facts {
+                kind: filter.kind().name(),
+                coder: filter.coder_name(effort),
+                raw_bytes,
+                packed_bytes: packed.len(),
+                entropy_bytes: filter.entropy_bits() / 8.0,
+                bits_per_key: packed.len() as f64 * 8.0
+                    / tamis::Filter::keys(&filter).max(1) as f64,
+                megabytes_per_second: raw_bytes as f64 / 1e6 / seconds,
+            })?;
+        }
+        Ok(Outcome::Fine)
+    }
+}
+
+/// Write a packed filter as it lies in memory, so that it can be used in place
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis unpack words.packed -o words.tamis
+  curl -s https://example.org/seen.packed | tamis unpack - -o seen.tamis")]
+pub(crate) struct Unpack {
+    /// Packed filter; - is stdin
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// File to write the filter to; - is stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+impl Unpack {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let target = Target::new(&self.output)?;
+        let Loaded { filter, mode, .. } = store::load(&self.filter)?;
+        target.write(&filter, mode)?;
+        Ok(Outcome::Fine)
+    }
+}
