@@ -25,6 +25,8 @@
 //! | to remove keys or count them; the least memory of all below 0.25% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
 //! | to remove keys with quick inserts, memory no matter | [`CountingBloom`] |
+//! | the least memory of all, built once | [`CompressedBloom`] |
+//! | to send a filter, and then what changes | [`Stored::pack`], [`Delta`] |
 //! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
 //!
 //! # Themes
