@@ -133,7 +133,7 @@ impl Owner {
     fn new(kind: Kind) -> Outcome<Self> {
         let params = AnyParams::plan(kind, &Goal::rate(CACHE as u64, RATE))?;
         let filter = params.build(Label::planned(Hasher::default(), CACHE as u64))?;
-        let published = projection(&filter)?;
+        let published = filter.projection()?;
         Ok(Self { cache: Cache::new(), filter, published, changes: 0 })
     }
 
@@ -155,16 +155,8 @@ impl Owner {
     /// Makes up a new summary to publish, and gives back the old one.
     fn renew(&mut self) -> Outcome<AnyFilter> {
         self.changes = 0;
-        Ok(std::mem::replace(&mut self.published, projection(&self.filter)?))
+        Ok(std::mem::replace(&mut self.published, self.filter.projection()?))
     }
-}
-
-/// What readers need of an owner's filter: the answers, not the means to change them.
-fn projection(filter: &AnyFilter) -> Outcome<AnyFilter> {
-    Ok(match filter {
-        AnyFilter::Counting(counting) => AnyFilter::Bloom(counting.to_bloom()?),
-        other => other.clone(),
-    })
 }
 
 /// What a reader has of one owner.

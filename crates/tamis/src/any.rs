@@ -394,6 +394,15 @@ impl AnyFilter {
         each!(self, filter => filter.pack(effort))
     }
 
+    /// What readers need of this filter: of a counting Bloom filter the plain one that answers alike, while the counters stay
+    /// at home; of any other kind all of it.
+    pub fn projection(&self) -> Result<Self, OutOfMemory> {
+        match self {
+            Self::Counting(filter) => filter.to_bloom().map(Self::Bloom),
+            _ => Ok(self.clone()),
+        }
+    }
+
     /// What the content takes at least on the wire if only its size and its density are known: no coder does much better.
     pub fn entropy_bits(&self) -> f64 {
         let set = |universe: u64, count: u64| {

@@ -34,6 +34,10 @@ pub(crate) struct Pack {
     #[arg(long)]
     best: bool,
 
+    /// Of a counting filter, only the plain one that readers need: the counters stay at home
+    #[arg(long)]
+    plain: bool,
+
     /// Print facts as JSON
     #[arg(long)]
     json: bool,
@@ -54,7 +58,10 @@ struct Facts {
 impl Pack {
     pub(crate) fn run(self) -> Result<Outcome> {
         let target = Target::new(&self.output)?;
-        let Loaded { filter, mode, .. } = store::load(&self.filter)?;
+        let Loaded { mut filter, mode, .. } = store::load(&self.filter)?;
+        if self.plain {
+            filter = filter.projection()?;
+        }
         let effort = if self.best { Effort::Best } else { Effort::Fast };
         let started = Instant::now();
         let packed = filter.pack(effort);

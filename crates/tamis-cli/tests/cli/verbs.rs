@@ -476,6 +476,16 @@ fn packed_filters_are_smaller_and_the_same() {
 }
 
 #[test]
+fn readers_of_a_counting_filter_need_only_its_bits() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(500));
+    folder.ok(&["build", "--kind", "counting", "--rate", "0.1%", "-o", "c", "keys"]);
+    folder.ok(&["build", "--kind", "bloom", "--rate", "0.1%", "-o", "b", "keys"]);
+    folder.ok(&["pack", "--plain", "c", "-o", "p"]);
+    assert_eq!(folder.content_id("p"), folder.content_id("b"));
+}
+
+#[test]
 fn deltas_turn_the_old_filter_into_the_new_one() {
     let folder = Folder::new();
     folder.write("keys", numbers(3000));
