@@ -2,7 +2,7 @@
 //!
 //! After M. Mitzenmacher, "Compressed Bloom Filters". A Bloom filter with fewer hash functions than usual, in a larger and
 //! sparser array, takes fewer bits at equal rate once its array is compressed. [`model`] and [`optimise`] find the best
-//! array for a message size or a rate; the coders are in [`coder`](crate::coder), and [`Stored::pack`] sends any filter through them.
+//! array for a message size or a rate; the coders are in [`coder`](crate::coder), and [`Stored::pack`](crate::Stored::pack) sends any filter through them.
 //! [`CompressedBloom`] goes one step further and answers from the compressed form: the positions of the set bits in
 //! Elias-Fano form, with one or two hash functions.
 //!
@@ -36,8 +36,6 @@ pub(crate) use filter::{plan, predict};
 
 use crate::bits::OutOfMemory;
 use crate::filter::Invalid;
-#[expect(unused_imports, reason = "for the link above")]
-use crate::filter::Stored;
 
 /// Why a set of positions was not built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A delta names its base and its result by their content ids. It applies to its base alone, and all or nothing: whatever goes
-//! wrong, the filter is what it was. What it holds depends on the kind: flipped bits ([`Bloom`], [`BlockedBloom`]), differences of
-//! counters ([`CountingBloom`]), removed and inserted identities (rank-indexed kinds). Filters that only differ in how they are
+//! wrong, the filter is what it was. What it holds depends on the kind: flipped bits (`bloom`, `blocked`), differences of
+//! counters (`counting`), removed and inserted identities (rank-indexed kinds). Filters that only differ in how they are
 //! laid out, because one has grown, have the same content, and deltas apply to both.
 //!
 //! ```
