@@ -204,6 +204,23 @@ fn keys_that_all_fall_into_one_bucket_are_not_lost() {
 }
 
 #[test]
+fn a_hundred_times_the_planned_keys_are_not_lost_either() {
+    // No layout holds so many of so few identities: the list beside the table takes the rest.
+    for (planned, rate) in [(200, 0.5), (1, 0.3)] {
+        let filter = filled(0..20_000, planned, rate);
+        let stream = KeyStream::new(4);
+        assert!((0..20_000).all(|key| filter.contains(&stream.member(key))));
+        filter.validate().unwrap();
+        assert_eq!(filter.groups().iter().map(|group| group.count).sum::<u64>(), 20_000);
+        let copy = RankIndexed::decode(&filter.encode().to_vec(), Limits::default()).unwrap();
+        assert_eq!(copy.content_id(), filter.content_id());
+        let mut twice = filter.clone();
+        twice.merge(&filter).unwrap();
+        assert_eq!(twice.groups().iter().map(|group| group.count).sum::<u64>(), 40_000);
+    }
+}
+
+#[test]
 fn halves_merge_to_the_whole() {
     let (mut left, right, whole) = (
         filled(0..5000, 10_000, 0.01),

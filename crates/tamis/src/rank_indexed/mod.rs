@@ -194,9 +194,10 @@ impl<V: Variant> Rank<V> {
             right: alloc::format!("{}", theirs.universe()),
         };
         let (dropped, their_dropped) = common_universe(&mine, &theirs).ok_or_else(differ)?;
-        let params = coarser(&mine, dropped)
-            .and_then(|params| params.with_room_for(self.used().saturating_add(other.used())))
-            .map_err(|_| differ())?;
+        let coarse = coarser(&mine, dropped).map_err(|_| differ())?;
+        // Where there is no layout for so many, what finds no cell is kept beside the table.
+        let params =
+            coarse.with_room_for(self.used().saturating_add(other.used())).unwrap_or(coarse);
         // Beside this one, so that it is unchanged if memory runs out.
         let merged = self.table.rebuilt(params, dropped).and_then(|mut table| {
             table.add_all(&other.table, their_dropped)?;

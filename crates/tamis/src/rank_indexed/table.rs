@@ -53,6 +53,8 @@ pub(super) struct Table {
     /// Cells in use.
     cells: u64,
     spill: Spill,
+    /// The table grows when so much is in use; its capacity, unless growing has failed before.
+    grow_at: u64,
     /// The table grows when the spill has more entries.
     spill_limit: u64,
 }
@@ -60,8 +62,8 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(params: RankParams, mode: Mode) -> Result<Self, OutOfMemory> {
         let store = Store::new(&params.layout())?;
-        let mut table =
-            Self { params, mode, store, cells: 0, spill: Spill::default(), spill_limit: 0 };
+        let (spill, grow_at) = (Spill::default(), params.capacity());
+        let mut table = Self { params, mode, store, cells: 0, spill, grow_at, spill_limit: 0 };
         table.settle_spill_limit();
         Ok(table)
     }
@@ -181,7 +183,7 @@ impl Table {
             return Ok(false);
         }
         let mut place = place;
-        if self.used() >= self.params.capacity() {
+        if self.used() >= self.grow_at {
             place = self.grow_for(place);
         }
         if !self.put(place, value) {
@@ -277,7 +279,7 @@ impl Table {
         }
         let mut left = group.count;
         while left > 0 {
-            if self.used() >= self.params.capacity() {
+            if self.used() >= self.grow_at {
                 // The table may have another cut afterwards; what is left goes in from the start.
                 self.grow_for(place);
             }
@@ -301,7 +303,8 @@ impl Table {
         {
             *self = table;
         } else {
-            // Not again for every key.
+            // Not again for every key: planning takes longer than inserting.
+            self.grow_at = self.used().saturating_mul(2).max(1);
             self.spill_limit = self.spill_limit.max(2 * self.spill.len() as u64);
         }
         self.place_of(place.identity)
