@@ -32,9 +32,17 @@ pub(crate) fn put_groups(out: &mut Vec<u8>, groups: &[Group], universe: u64, val
     put_counts(out, &counts);
 }
 
-/// Groups that [`put_groups`] added; `None` if they are not what it writes.
-pub(crate) fn take_groups(bytes: &mut &[u8], universe: u64, value_bits: u32) -> Option<Vec<Group>> {
-    let identities = numbers::take_sorted(bytes, universe)?;
+/// Bytes of memory that a group takes.
+pub(crate) const GROUP_BYTES: u64 = size_of::<Group>() as u64;
+
+/// At most `most` groups that [`put_groups`] added; `None` if they are not what it writes.
+pub(crate) fn take_groups(
+    bytes: &mut &[u8],
+    universe: u64,
+    value_bits: u32,
+    most: u64,
+) -> Option<Vec<Group>> {
+    let identities = numbers::take_sorted(bytes, universe, most)?;
     let values = numbers::take_fields(bytes, identities.len(), value_bits)?;
     let counts = take_counts(bytes, identities.len())?;
     let groups: Vec<Group> = identities
@@ -56,7 +64,7 @@ pub(crate) fn put_counts(out: &mut Vec<u8>, counts: &[u64]) {
 
 /// Counts that [`put_counts`] added.
 pub(crate) fn take_counts(bytes: &mut &[u8], len: usize) -> Option<Vec<u64>> {
-    let several = numbers::take_sorted(bytes, len as u64)?;
+    let several = numbers::take_sorted(bytes, len as u64, len as u64)?;
     if !numbers::strictly_rise(&several) {
         return None;
     }

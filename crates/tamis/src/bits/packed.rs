@@ -86,7 +86,7 @@ impl Packed {
     }
 
     /// All fields in order.
-    pub fn iter(&self) -> impl Iterator<Item = u64> {
+    pub fn iter(&self) -> impl Iterator<Item = u64> + Clone {
         (0..self.len).map(|index| self.get(index))
     }
 

@@ -61,15 +61,8 @@ impl CountingBloom {
             return Err(DAMAGED.into());
         }
         let mut rest = bytes.as_slice();
-        let most = (1 << params.width()) - 1;
-        let values = planes::take(&mut rest, params.counters(), most);
-        let values = values.filter(|_| rest.is_empty()).ok_or(DAMAGED)?;
-        let mut counters =
-            Packed::zeroed(params.counters(), params.width()).map_err(|_| DAMAGED)?;
-        for (index, value) in values.into_iter().enumerate() {
-            counters.set(index as u64, value);
-        }
-        Ok(counters)
+        let counters = planes::take(&mut rest, params.counters(), params.width());
+        Ok(counters.filter(|_| rest.is_empty()).ok_or(DAMAGED)?)
     }
 
     /// The counters.
@@ -252,9 +245,8 @@ impl Stored for CountingBloom {
 
     /// Counters as planes of bits: whether they are above 0, which of those are above 1, and so on.
     fn pack(&self, effort: Effort) -> Encoded<'_> {
-        let counters: Vec<u64> = self.counters.iter().collect();
         let mut bytes = Vec::new();
-        planes::put(&mut bytes, &counters, effort);
+        planes::put(&mut bytes, &self.counters.iter(), effort);
         let decoded = self.counters.words().len() as u64 * 8;
         wire::encode(self, vec![Payload::packed(ARRAY, bytes, decoded)])
     }

@@ -57,10 +57,11 @@ pub(crate) fn put_sorted(out: &mut Vec<u8>, numbers: &[u64], universe: u64) {
     }
 }
 
-/// Numbers that [`put_sorted`] added.
-pub(crate) fn take_sorted(bytes: &mut &[u8], universe: u64) -> Option<Vec<u64>> {
+/// At most `most` numbers that [`put_sorted`] added.
+pub(crate) fn take_sorted(bytes: &mut &[u8], universe: u64, most: u64) -> Option<Vec<u64>> {
     match take(bytes)? {
         0 => Some(Vec::new()),
+        count if count > most => None,
         count => decode_sorted(take_bytes(bytes)?, count, universe).ok(),
     }
 }

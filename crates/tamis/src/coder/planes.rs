@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use super::numbers::{put_bytes, take_bytes};
 use super::{Effort, decode, encode};
-use crate::bits::{set, test};
+use crate::bits::{Packed, set, test};
 
 /// The entropy of all planes, each taken as independent bits of its density.
 pub(crate) fn entropy_bits(numbers: impl Iterator<Item = u64>) -> f64 {
@@ -35,40 +35,52 @@ pub(crate) fn entropy_bits(numbers: impl Iterator<Item = u64>) -> f64 {
     reach.windows(2).map(|pair| super::entropy_bits(pair[0], pair[1])).sum()
 }
 
-/// Adds numbers.
-pub(crate) fn put(out: &mut Vec<u8>, numbers: &[u64], effort: Effort) {
-    let mut left = numbers.to_vec();
+/// Adds numbers, which are gone through once for every plane: so no more than a plane is held.
+pub(crate) fn put(
+    out: &mut Vec<u8>,
+    numbers: &(impl Iterator<Item = u64> + Clone),
+    effort: Effort,
+) {
+    let mut left = numbers.clone().count() as u64;
     let mut level = 0;
-    while !left.is_empty() {
-        let mut plane = vec![0; left.len().div_ceil(64)];
-        for (at, _) in left.iter().enumerate().filter(|&(_, &number)| number > level) {
+    while left > 0 {
+        let mut plane = vec![0; left.div_ceil(64) as usize];
+        let reaching = numbers.clone().filter(|&number| number >= level);
+        let mut beyond = 0;
+        for (at, _) in reaching.enumerate().filter(|&(_, number)| number > level) {
             set(&mut plane, at as u64);
+            beyond += 1;
         }
-        put_bytes(out, &encode(&plane, left.len() as u64, effort));
-        left.retain(|&number| number > level);
+        put_bytes(out, &encode(&plane, left, effort));
+        left = beyond;
         level += 1;
     }
 }
 
-/// So many numbers, each at most `most`, that [`put`] added. The caller has bounded how many.
-pub(crate) fn take(bytes: &mut &[u8], count: u64, most: u64) -> Option<Vec<u64>> {
-    let mut numbers = vec![0; usize::try_from(count).ok()?];
-    // Which numbers have reached the level.
-    let mut left: Vec<usize> = (0..numbers.len()).collect();
+/// So many numbers of `width` bits that [`put`] added. The caller has bounded how many.
+pub(crate) fn take(bytes: &mut &[u8], count: u64, width: u32) -> Option<Packed> {
+    let mut numbers = Packed::zeroed(count, width).ok()?;
+    let mut left = count;
     let mut level = 0;
-    while !left.is_empty() {
-        let plane = decode(take_bytes(bytes)?, left.len() as u64).ok()?;
-        let mut at = 0;
-        left.retain(|&number| {
-            let beyond = test(&plane, at);
+    while left > 0 {
+        let plane = decode(take_bytes(bytes)?, left).ok()?;
+        let (mut at, mut beyond) = (0, 0);
+        for index in 0..count {
+            // The numbers that reach the level have it still.
+            if numbers.get(index) != level {
+                continue;
+            }
+            if test(&plane, at) {
+                if level == numbers.max_value() {
+                    return None;
+                }
+                numbers.set(index, level + 1);
+                beyond += 1;
+            }
             at += 1;
-            numbers[number] += u64::from(beyond);
-            beyond
-        });
-        level += 1;
-        if level > most && !left.is_empty() {
-            return None;
         }
+        left = beyond;
+        level += 1;
     }
     Some(numbers)
 }

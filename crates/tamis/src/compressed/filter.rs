@@ -222,7 +222,7 @@ impl Stored for CompressedBloom {
         let positions = if frame.next_encoding() == Some(Encoding::Packed) {
             let (bytes, decoded) = frame.packed(POSITIONS)?;
             let mut rest = bytes.as_slice();
-            let positions = numbers::take_sorted(&mut rest, universe).ok_or(DAMAGED)?;
+            let positions = numbers::take_sorted(&mut rest, universe, ones).ok_or(DAMAGED)?;
             if !rest.is_empty()
                 || positions.len() as u64 != ones
                 || decoded != ones * 8

@@ -91,6 +91,13 @@ impl Moves {
         gone.iter().map(name).collect::<Option<_>>().ok_or("more is removed than is in")
     }
 
+    /// How many groups go, and how many come.
+    pub(super) fn sizes(&self) -> (u64, u64) {
+        let gone = self.gone.as_ref().map(Vec::len);
+        let removed = self.removed.as_ref().map_or(0, Vec::len);
+        (gone.unwrap_or(removed) as u64, self.inserted.len() as u64)
+    }
+
     /// How many identities go, and how many come.
     pub fn count(&self) -> (u64, u64) {
         let sum = |groups: &[Group]| groups.iter().map(|group| group.count).sum();

@@ -18,7 +18,7 @@ use super::{Change, Delta};
 use crate::any::Kind;
 use crate::coder::{self, Effort, numbers, planes};
 use crate::filter::{Invalid, Label};
-use crate::group::{put_counts, put_groups, take_counts, take_groups};
+use crate::group::{GROUP_BYTES, put_counts, put_groups, take_counts, take_groups};
 use crate::wire::{self, ContentId, Encoded, Frame, Header, Limits, Object, Payload, WireError};
 
 const IDS: u8 = 0;
@@ -45,10 +45,9 @@ impl Delta {
             Change::Identities(moves) => {
                 let value_bits = self.value_bits();
                 let (gone, inserted) = write_moves(moves, self.universe(), value_bits);
-                let decoded = |bytes: &[u8]| bytes.len() as u64 * 32;
-                let (gone_size, inserted_size) = (decoded(&gone), decoded(&inserted));
-                payloads.push(Payload::packed(CHANGE, gone, gone_size));
-                payloads.push(Payload::packed(INSERTED, inserted, inserted_size));
+                let sizes = moves.sizes();
+                payloads.push(Payload::packed(CHANGE, gone, sizes.0 * GROUP_BYTES));
+                payloads.push(Payload::packed(INSERTED, inserted, sizes.1 * GROUP_BYTES));
             }
         }
         let Label { hasher, keys, capacity } = self.label;
@@ -138,12 +137,40 @@ impl Delta {
                 Ok(Change::Counters(steps.ok_or(DAMAGED)?))
             }
             Kind::RankIndexed | Kind::RankSet | Kind::RankCounting | Kind::RankMap => {
-                let (inserted, _) = frame.packed(INSERTED)?;
-                let moves = read_moves(&bytes, &inserted, self.universe(), self.value_bits());
+                let (inserted, inserted_size) = frame.packed(INSERTED)?;
+                let sizes = (decoded / GROUP_BYTES, inserted_size / GROUP_BYTES);
+                let moves = self.read_moves(&bytes, &inserted, sizes);
                 Ok(Change::Identities(moves.ok_or(DAMAGED)?))
             }
             _ => Err(WireError::Unknown { field: "kind", value: self.kind.name().into() }),
         }
+    }
+}
+
+impl Delta {
+    /// What goes and what comes, exactly so many of each.
+    fn read_moves(&self, gone: &[u8], inserted: &[u8], sizes: (u64, u64)) -> Option<Moves> {
+        let (universe, value_bits) = (self.universe(), self.value_bits());
+        let (&form, mut rest) = gone.split_first()?;
+        let mut moves = Moves { base_groups: 0, gone: None, removed: None, inserted: Vec::new() };
+        match form {
+            1 => {
+                moves.base_groups = numbers::take(&mut rest)?;
+                let positions = numbers::take_sorted(&mut rest, moves.base_groups, sizes.0)?;
+                if !numbers::strictly_rise(&positions) {
+                    return None;
+                }
+                let counts = take_counts(&mut rest, positions.len())?;
+                let pairs = positions.into_iter().zip(counts);
+                let gone = pairs.map(|(position, count)| Gone { position, count });
+                moves.gone = Some(gone.collect());
+            }
+            0 => moves.removed = Some(take_groups(&mut rest, universe, value_bits, sizes.0)?),
+            _ => return None,
+        }
+        let mut come = inserted;
+        moves.inserted = take_groups(&mut come, universe, value_bits, sizes.1)?;
+        (rest.is_empty() && come.is_empty() && moves.sizes() == sizes).then_some(moves)
     }
 }
 
@@ -165,8 +192,7 @@ fn unzigzag(number: u64, width: u32) -> Option<u64> {
 
 fn write_steps(steps: &Steps) -> Vec<u8> {
     let indices: Vec<u64> = steps.changes.iter().map(|&(index, _)| index).collect();
-    let sizes: Vec<u64> =
-        steps.changes.iter().map(|&(_, step)| zigzag(step, steps.width)).collect();
+    let sizes = steps.changes.iter().map(|&(_, step)| zigzag(step, steps.width));
     let mut out = Vec::new();
     numbers::put_sorted(&mut out, &indices, steps.counters);
     planes::put(&mut out, &sizes, Effort::Best);
@@ -175,13 +201,12 @@ fn write_steps(steps: &Steps) -> Vec<u8> {
 
 fn read_steps(bytes: &[u8], decoded: u64, counters: u64, width: u32) -> Option<Steps> {
     let mut rest = bytes;
-    let indices = numbers::take_sorted(&mut rest, counters)?;
+    let indices = numbers::take_sorted(&mut rest, counters, decoded / 16)?;
     if (indices.len() as u64).checked_mul(16)? != decoded || !numbers::strictly_rise(&indices) {
         return None;
     }
-    let most = (1 << width) - 2;
-    let sizes = planes::take(&mut rest, indices.len() as u64, most)?;
-    let steps: Option<Vec<u64>> = sizes.into_iter().map(|size| unzigzag(size, width)).collect();
+    let sizes = planes::take(&mut rest, indices.len() as u64, width)?;
+    let steps: Option<Vec<u64>> = sizes.iter().map(|size| unzigzag(size, width)).collect();
     let changes = indices.into_iter().zip(steps?).collect();
     rest.is_empty().then_some(Steps { counters, width, changes })
 }
@@ -204,26 +229,4 @@ fn write_moves(moves: &Moves, universe: u64, value_bits: u32) -> (Vec<u8>, Vec<u
     let mut inserted = Vec::new();
     put_groups(&mut inserted, &moves.inserted, universe, value_bits);
     (gone, inserted)
-}
-
-fn read_moves(gone: &[u8], inserted: &[u8], universe: u64, value_bits: u32) -> Option<Moves> {
-    let (&form, mut rest) = gone.split_first()?;
-    let mut moves = Moves { base_groups: 0, gone: None, removed: None, inserted: Vec::new() };
-    match form {
-        1 => {
-            moves.base_groups = numbers::take(&mut rest)?;
-            let positions = numbers::take_sorted(&mut rest, moves.base_groups)?;
-            if !numbers::strictly_rise(&positions) {
-                return None;
-            }
-            let counts = take_counts(&mut rest, positions.len())?;
-            let pairs = positions.into_iter().zip(counts);
-            moves.gone = Some(pairs.map(|(position, count)| Gone { position, count }).collect());
-        }
-        0 => moves.removed = Some(take_groups(&mut rest, universe, value_bits)?),
-        _ => return None,
-    }
-    let mut come = inserted;
-    moves.inserted = take_groups(&mut come, universe, value_bits)?;
-    (rest.is_empty() && come.is_empty()).then_some(moves)
 }

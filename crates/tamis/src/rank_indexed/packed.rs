@@ -9,7 +9,7 @@ use super::params::RankParams;
 use super::table::{Mode, Table};
 use super::trimmed::{add, check_decoded, decoded_bytes, new_table};
 use crate::filter::Invalid;
-use crate::group::{put_groups, take_groups};
+use crate::group::{GROUP_BYTES, Group, put_groups, take_groups};
 use crate::wire::{Frame, Payload, WireError};
 
 const IDENTITIES: u8 = 2;
@@ -28,7 +28,9 @@ pub(super) fn encode<'a>(table: &Table) -> Payload<'a> {
     let params = table.params();
     let mut bytes = Vec::new();
     put_groups(&mut bytes, &groups, params.universe(), value_bits(params, table.mode()));
-    Payload::packed(IDENTITIES, bytes, decoded_bytes(params))
+    // The groups are in memory beside the table while it is built.
+    let decoded = decoded_bytes(params) + groups.len() as u64 * GROUP_BYTES;
+    Payload::packed(IDENTITIES, bytes, decoded)
 }
 
 /// A table from its section.
@@ -38,10 +40,12 @@ pub(super) fn decode(
     mode: Mode,
 ) -> Result<Table, WireError> {
     let (bytes, decoded) = frame.packed(IDENTITIES)?;
-    check_decoded(decoded, &params)?;
+    let count = decoded.checked_sub(decoded_bytes(&params)).ok_or(DAMAGED)? / GROUP_BYTES;
+    check_decoded(decoded - count * GROUP_BYTES, &params)?;
     let mut rest = bytes.as_slice();
-    let groups = take_groups(&mut rest, params.universe(), value_bits(&params, mode));
-    let groups = groups.filter(|_| rest.is_empty()).ok_or(DAMAGED)?;
+    let groups = take_groups(&mut rest, params.universe(), value_bits(&params, mode), count);
+    let whole = |groups: &Vec<Group>| rest.is_empty() && groups.len() as u64 == count;
+    let groups = groups.filter(whole).ok_or(DAMAGED)?;
     if mode == Mode::Set && groups.iter().any(|group| group.count > 1) {
         return Err(DAMAGED.into());
     }
