@@ -1,26 +1,40 @@
 //! Attacks on the decoder.
 
-use tamis::{AnyFilter, Kind, Limits, WireError};
+use tamis::wire::{Encoding, Frame};
+use tamis::{AnyFilter, Limits, WireError};
 use tamis_report::memory;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a decoder may allocate at once beyond the size of its input: its own bookkeeping.
 const SLACK: usize = 16 << 10;
-/// How many times the size of its input a decoder of trimmed data may allocate at once: every location of a table takes a
-/// bit in the input, and at most four cells of 89 bits in memory, with half as many again to spare.
-const TRIMMED: usize = 6 * 89;
+/// What it may spend on input that is not raw, and so may stand for more than it is long.
+const LIMITS: Limits = Limits { memory: 4 << 20 };
+/// How many bytes the cells of a trimmed bucket take for a byte of input while they are sorted: 24 a bit, in a vector that
+/// doubles.
+const TRIMMED: usize = 8 * 24 * 2;
 
-/// Decodes and checks that no single allocation was larger than the input can justify.
+/// Whether all sections of a header that is whole are raw.
+pub fn is_raw(bytes: &[u8]) -> bool {
+    let mut source = bytes;
+    let frame = Frame::read(&mut source, LIMITS);
+    frame.is_ok_and(|frame| frame.header().sections.iter().all(|it| it.encoding == Encoding::Raw))
+}
+
+/// Decodes and checks that no single allocation was larger than the input or the limits can justify.
 ///
 /// # Panics
 ///
 /// When the decoder allocated more.
 pub fn decode(bytes: &[u8]) -> Result<AnyFilter, WireError> {
-    let raw = bytes.get(12).is_some_and(|&kind| kind <= Kind::Blocked as u8);
-    let most = bytes.len() * if raw { 1 } else { TRIMMED } + SLACK;
+    let most = if is_raw(bytes) {
+        bytes.len()
+    } else {
+        (LIMITS.memory as usize).max(bytes.len() * TRIMMED)
+    };
     memory::forget_largest();
-    let result = AnyFilter::decode(bytes, Limits::default());
-    assert!(memory::largest() <= most, "allocated {} for {}", memory::largest(), bytes.len());
+    let result = AnyFilter::decode(bytes, LIMITS);
+    let largest = memory::largest();
+    assert!(largest <= most + SLACK, "allocated {largest} for {}", bytes.len());
     result
 }
 
