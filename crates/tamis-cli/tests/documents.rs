@@ -62,6 +62,21 @@ fn the_readme_examples_print_what_they_show() {
 }
 
 #[test]
+fn the_readme_table_says_what_plan_says() {
+    let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
+    let plans = Folder::new().json(&["plan", "--keys", "1M", "--rate", "1%", "--json"]);
+    let plans = plans.as_array().expect("candidates");
+    for plan in plans.iter().filter(|plan| plan["kind"] != "rank-set") {
+        let kind = plan["kind"].as_str().expect("a kind");
+        let number = |name: &str| format!("{:.1}", plan["predicted"][name].as_f64().expect(name));
+        let (bits, lines) = (number("bits_per_key"), number("blocks_per_miss"));
+        let row = |line: &&str| line.starts_with("| ") && line.contains(&format!("`{kind}`"));
+        let row = readme.lines().find(row).expect(kind);
+        assert!(row.ends_with(&format!("| {bits} | {lines} |")), "{row}: {bits} and {lines}");
+    }
+}
+
+#[test]
 fn the_wire_document_shows_the_golden_file() {
     let document = fs::read_to_string(repository().join("docs/wire.md")).expect("wire.md");
     let golden = repository().join("golden/v1/bloom-small.tamis");

@@ -11,23 +11,12 @@ use tamis::compressed::model::{
 use tamis::compressed::optimise::{Choice, Demand, least_bits, least_rate};
 use tamis::compressed::sorted_list::SortedList;
 use tamis::math::tail::ln_poisson_pmf;
+use tamis_testkit::printed::{close, digits};
 
 const N: u64 = 10_000;
 
 fn shape(per_key: f64, hashes: u32) -> Shape {
     Shape { positions: (per_key * N as f64).round() as u64, hashes, keys: N }
-}
-
-#[track_caller]
-fn close(value: f64, printed: f64, half_unit: f64) {
-    assert!((value - printed).abs() <= half_unit, "{value} is not {printed}");
-}
-
-/// As printed to so many significant digits.
-#[track_caller]
-fn digits(value: f64, printed: f64, digits: i32) {
-    let unit = libm::pow(10.0, libm::floor(libm::log10(printed.abs())) + 1.0 - f64::from(digits));
-    close(value, printed, 0.5001 * unit);
 }
 
 /// m/n, k, and z/n to five decimals and f to four digits or more as recomputed.

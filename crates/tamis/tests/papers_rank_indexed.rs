@@ -6,6 +6,7 @@ use tamis::rank_indexed::model::{
     Layout, extension_share, overflow_bound, rate, rate_bound, trimmed_bits_per_key,
 };
 use tamis::rank_indexed::optimise::{Demand, complete};
+use tamis_testkit::printed::{close, digits};
 
 const N: u64 = 100_000;
 
@@ -40,18 +41,6 @@ const EPS: [f64; 3] = [0.64 / 64.0, 0.92 / 1024.0, 0.86 / 8192.0];
 
 fn counting(row: &Layout) -> Layout {
     Layout { extra: 2, ..*row }
-}
-
-#[track_caller]
-fn close(value: f64, printed: f64, half_unit: f64) {
-    assert!((value - printed).abs() <= half_unit, "{value} is not {printed}");
-}
-
-/// As printed to so many significant digits.
-#[track_caller]
-fn digits(value: f64, printed: f64, digits: i32) {
-    let unit = libm::pow(10.0, libm::floor(libm::log10(printed.abs())) + 1.0 - f64::from(digits));
-    close(value, printed, 0.5001 * unit);
 }
 
 fn standard(eps: f64) -> f64 {

@@ -15,7 +15,7 @@ use crate::{show, store};
 
 /// Write a filter as few bytes, for the road
 ///
-/// Entropy-coded. A packed filter can be checked, added to and so on like any other; only --mmap needs it unpacked.
+/// Entropy-coded. A packed filter can be checked, added to and so on like any other; only it cannot be used in place.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
