@@ -44,13 +44,11 @@ pub(crate) mod bucket;
 mod levels;
 pub mod model;
 pub mod optimise;
-mod packed;
 mod params;
 mod plan;
-mod spill;
+mod sections;
 mod store;
 mod table;
-mod trimmed;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -454,12 +452,12 @@ impl<V: Variant> Stored for Rank<V> {
     }
 
     fn encode(&self) -> Encoded<'_> {
-        wire::encode(self, trimmed::encode(&self.table, V::MODE))
+        wire::encode(self, sections::encode(&self.table, V::MODE))
     }
 
     /// The packed form, or the trimmed one where many identities are equal and that is shorter.
     fn pack(&self, _: Effort) -> Encoded<'_> {
-        let packed = wire::encode(self, vec![packed::encode(&self.table)]);
+        let packed = wire::encode(self, vec![sections::pack(&self.table)]);
         let trimmed = self.encode();
         if packed.len() <= trimmed.len() { packed } else { trimmed }
     }
@@ -473,8 +471,8 @@ impl<V: Variant> Stored for Rank<V> {
             return Err(InvalidParam { name: "extra", value: extra.into(), expected }.into());
         }
         let table = match frame.next_encoding() {
-            Some(Encoding::Packed) => packed::decode(frame, params, V::MODE)?,
-            _ => trimmed::decode(frame, params, V::MODE)?,
+            Some(Encoding::Packed) => sections::unpack(frame, params, V::MODE)?,
+            _ => sections::decode(frame, params, V::MODE)?,
         };
         Ok(Self { label, table, variant: PhantomData })
     }

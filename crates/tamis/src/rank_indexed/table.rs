@@ -5,13 +5,12 @@ use core::ops::Range;
 
 use super::bucket::{self, Bucket, BucketMut, Cell};
 use super::params::{RankParams, grown_capacity};
-use super::spill::Spill;
 use super::store::Store;
 use crate::address::{identity, reduce};
 use crate::bits::{Line, OutOfMemory};
 use crate::digest::Digest;
 use crate::filter::{Absent, Full, Invalid, InvalidParam};
-use crate::group::Group;
+use crate::group::{Group, Spill};
 
 /// Equal cells that a bucket holds of one identity; further copies are counted in the spill, so that one key inserted a
 /// million times takes no bucket from others.
@@ -373,13 +372,9 @@ impl Table {
             }
         }
         for entry in self.spill.range(self.identities_of(number)) {
-            let key = (entry.identity, entry.value);
-            match groups.binary_search_by_key(&key, |group| (group.identity, group.value)) {
+            match groups.binary_search_by_key(&entry.key(), Group::key) {
                 Ok(at) => groups[at].count = groups[at].count.saturating_add(entry.count),
-                Err(at) => groups.insert(
-                    at,
-                    Group { identity: entry.identity, value: entry.value, count: entry.count },
-                ),
+                Err(at) => groups.insert(at, *entry),
             }
         }
     }

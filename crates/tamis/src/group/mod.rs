@@ -1,7 +1,12 @@
 //! What fingerprint structures hold, apart from any layout: identities, with values and counts, in order.
 
+pub(crate) mod section;
+mod spill;
+
 use alloc::vec;
 use alloc::vec::Vec;
+
+pub(crate) use self::spill::Spill;
 
 use crate::coder::numbers;
 

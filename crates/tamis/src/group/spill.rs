@@ -1,22 +1,17 @@
-//! What found no cell: a sorted list beside the table, consulted by every operation while it is not empty.
+//! What found no cell in a fingerprint structure: a sorted list beside it, consulted by every operation while it is
+//! not empty.
 //!
-//! It is all but always empty. Buckets are planned to overflow with probability 10^-10; only keys that somebody
-//! chooses, or one key inserted many times, come here.
+//! It is all but always empty: structures are planned so that only keys that somebody chooses, one key inserted many
+//! times, or far more keys than planned come here.
 
 use alloc::vec::Vec;
 
-/// An identity with its value and how often it is here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spilled {
-    pub(crate) identity: u64,
-    pub(crate) value: u64,
-    pub(crate) count: u64,
-}
+use super::Group;
 
 /// The list, in order of identity and value, every pair once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spill {
-    entries: Vec<Spilled>,
+    entries: Vec<Group>,
 }
 
 impl Spill {
@@ -31,23 +26,23 @@ impl Spill {
 
     /// Bits of heap memory held.
     pub(crate) fn footprint(&self) -> u64 {
-        (self.entries.capacity() * size_of::<Spilled>()) as u64 * 8
+        (self.entries.capacity() * size_of::<Group>()) as u64 * 8
     }
 
     /// The entries whose identities are in a range.
-    pub(crate) fn range(&self, identities: core::ops::Range<u64>) -> &[Spilled] {
+    pub(crate) fn range(&self, identities: core::ops::Range<u64>) -> &[Group] {
         let from = self.entries.partition_point(|entry| entry.identity < identities.start);
         let to = self.entries.partition_point(|entry| entry.identity < identities.end);
         &self.entries[from..to]
     }
 
     /// The entries of one identity.
-    pub(crate) fn of(&self, identity: u64) -> &[Spilled] {
+    pub(crate) fn of(&self, identity: u64) -> &[Group] {
         self.range(identity..identity + 1)
     }
 
     fn find(&self, identity: u64, value: u64) -> Result<usize, usize> {
-        self.entries.binary_search_by_key(&(identity, value), |entry| (entry.identity, entry.value))
+        self.entries.binary_search_by_key(&(identity, value), Group::key)
     }
 
     /// Adds to the count of an entry; false, and nothing changed, if there is no memory.
@@ -58,7 +53,7 @@ impl Spill {
                 if self.entries.try_reserve(1).is_err() {
                     return false;
                 }
-                self.entries.insert(at, Spilled { identity, value, count });
+                self.entries.insert(at, Group { identity, value, count });
             }
         }
         true

@@ -6,7 +6,9 @@
 //! the reader lays out its table as it likes.
 //!
 //! At most [`MAX_COPIES`] equal cells are written; how often an identity is in beyond that stands in a second
-//! section: identity, value, count, eight bytes each, in order. So equal contents have equal bytes whatever their history.
+//! section, as [`section::list`]. So equal contents have equal bytes whatever their history.
+//!
+//! The packed form is [`section::pack`]: 8.1 bits per key at 1%, against 8.6 for the trimmed form.
 
 use alloc::vec::Vec;
 
@@ -15,14 +17,13 @@ use super::params::RankParams;
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode, Table};
 use crate::bits::{BitReader, BitWriter};
 use crate::filter::Invalid;
-use crate::group::Group;
+use crate::group::{Group, section};
 use crate::wire::{Frame, Payload, WireError};
 
 const CELLS: u8 = 0;
-const SURPLUS: u8 = 1;
 
 /// Bytes of memory that the bytes of a table stand for.
-pub(super) fn decoded_bytes(params: &RankParams) -> u64 {
+fn decoded_bytes(params: &RankParams) -> u64 {
     params.layout().bits().div_ceil(8)
 }
 
@@ -30,7 +31,7 @@ pub(super) fn decoded_bytes(params: &RankParams) -> u64 {
 pub(super) fn encode<'a>(table: &Table, mode: Mode) -> Vec<Payload<'a>> {
     let layout = table.params().layout();
     let mut cells = BitWriter::default();
-    let mut surplus: Vec<u8> = Vec::new();
+    let mut surplus = Vec::new();
     let (mut groups, mut chains) = (Vec::new(), Chains::default());
     let per_location = 1_u64 << layout.fingerprint;
     let per_bucket = u64::from(layout.locations) * per_location;
@@ -43,9 +44,7 @@ pub(super) fn encode<'a>(table: &Table, mode: Mode) -> Vec<Payload<'a>> {
             let print = within % per_location;
             let left = split(group, mode, |extra| chains.push(location, Cell { print, extra }));
             if left > 0 {
-                for number in [group.identity, group.value, left] {
-                    surplus.extend(number.to_le_bytes());
-                }
+                surplus.push(Group { count: left, ..*group });
             }
         }
         chains.write(&mut cells, layout.locations, layout.fingerprint, layout.extra);
@@ -53,8 +52,7 @@ pub(super) fn encode<'a>(table: &Table, mode: Mode) -> Vec<Payload<'a>> {
     let mut payloads =
         alloc::vec![Payload::trimmed(CELLS, cells.finish(), decoded_bytes(table.params()))];
     if !surplus.is_empty() {
-        let bytes = surplus.len() as u64;
-        payloads.push(Payload::trimmed(SURPLUS, surplus, bytes));
+        payloads.push(section::list(&surplus));
     }
     payloads
 }
@@ -122,7 +120,6 @@ impl Chains {
 const ENDS: Invalid = Invalid("the cells end before the buckets do");
 const MORE: Invalid = Invalid("something follows the last bucket");
 const ORDER: Invalid = Invalid("a chain is not in order");
-const SURPLUS_ORDER: Invalid = Invalid("the surplus is not in order");
 
 /// A table from its sections.
 pub(super) fn decode(
@@ -132,7 +129,7 @@ pub(super) fn decode(
 ) -> Result<Table, WireError> {
     let layout = params.layout();
     let (bytes, decoded) = frame.trimmed(CELLS)?;
-    check_decoded(decoded, &params)?;
+    section::check_decoded(decoded, decoded_bytes(&params))?;
     // Every bucket has a base index at least, so that a short input cannot ask for a large table.
     if bytes.len() as u64 * 8 / u64::from(layout.locations) < layout.buckets {
         return Err(ENDS.into());
@@ -148,30 +145,13 @@ pub(super) fn decode(
         return Err(MORE.into());
     }
     if frame.has_more() {
-        let (bytes, _) = frame.trimmed(SURPLUS)?;
-        add_surplus(&mut table, &bytes)?;
+        add_surplus(&mut table, section::read_list(frame)?)?;
     }
     Ok(table)
 }
 
-/// The claimed size must be the real one: it was checked against the limits.
-pub(super) fn check_decoded(decoded: u64, params: &RankParams) -> Result<(), WireError> {
-    if decoded == decoded_bytes(params) {
-        return Ok(());
-    }
-    Err(WireError::Value {
-        field: "section length",
-        value: decoded,
-        expected: "the memory that the params ask for",
-    })
-}
-
-pub(super) fn new_table(params: RankParams, mode: Mode) -> Result<Table, WireError> {
-    Table::new(params, mode).map_err(|refused| WireError::Limit {
-        field: "sections",
-        need: refused.bytes,
-        limit: usize::MAX as u64,
-    })
+fn new_table(params: RankParams, mode: Mode) -> Result<Table, WireError> {
+    Table::new(params, mode).map_err(|refused| section::no_memory(refused.bytes))
 }
 
 /// The cells of the next bucket with their locations, in order of location and chain.
@@ -241,32 +221,47 @@ fn add_bucket(
     Ok(())
 }
 
-pub(super) fn add(table: &mut Table, group: Group) -> Result<(), WireError> {
-    table.add(group).map_err(|_| WireError::Limit {
-        field: "sections",
-        need: u64::MAX,
-        limit: usize::MAX as u64,
-    })
+fn add(table: &mut Table, group: Group) -> Result<(), WireError> {
+    table.add(group).map_err(|_| section::no_memory(u64::MAX))
 }
 
-fn add_surplus(table: &mut Table, bytes: &[u8]) -> Result<(), WireError> {
-    let (entries, rest) = bytes.as_chunks::<24>();
-    let mut before = None;
-    if entries.is_empty() || !rest.is_empty() {
-        return Err(SURPLUS_ORDER.into());
+/// Bits of a value, for the modes whose groups have one.
+fn value_bits(params: &RankParams, mode: Mode) -> u32 {
+    if mode == Mode::Map { params.layout().extra } else { 0 }
+}
+
+/// The packed section of a table.
+pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
+    let mut groups = Vec::new();
+    table.for_each_group(|group| groups.push(group));
+    let params = table.params();
+    let values = value_bits(params, table.mode());
+    section::pack(&groups, params.universe(), values, decoded_bytes(params))
+}
+
+/// A table from its packed section.
+pub(super) fn unpack(
+    frame: &mut Frame<'_>,
+    params: RankParams,
+    mode: Mode,
+) -> Result<Table, WireError> {
+    let values = value_bits(&params, mode);
+    let groups = section::unpack(frame, params.universe(), values, decoded_bytes(&params))?;
+    if mode == Mode::Set && groups.iter().any(|group| group.count > 1) {
+        return Err(Invalid("an identity is in a set twice").into());
     }
-    for entry in entries {
-        let mut numbers = entry.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        let mut next = || numbers.next().unwrap_or(0);
-        let group = Group { identity: next(), value: next(), count: next() };
-        let here = (group.identity, group.value);
-        if before.is_some_and(|before| before >= here)
-            || group.count == 0
-            || !table.is_full_of(group.identity, group.value)
-        {
-            return Err(SURPLUS_ORDER.into());
+    let mut table = new_table(params, mode)?;
+    for group in groups {
+        add(&mut table, group)?;
+    }
+    Ok(table)
+}
+
+fn add_surplus(table: &mut Table, surplus: Vec<Group>) -> Result<(), WireError> {
+    for group in surplus {
+        if !table.is_full_of(group.identity, group.value) {
+            return Err(section::LIST_ORDER.into());
         }
-        before = Some(here);
         add(table, group)?;
     }
     Ok(())

@@ -1,0 +1,91 @@
+//! The sections that fingerprint structures share on the wire.
+//!
+//! The packed form: all identities as gaps, which take within a few hundredths of a bit the entropy of a set of so many
+//! identities. For n keys at rate eps that is about log2(1/eps) + 1.44 bits per key. The price is time: the reader lays
+//! its table out anew.
+//!
+//! The list: identity, value and count, eight bytes each, in order, for the few that have no cell.
+
+use alloc::vec::Vec;
+
+use super::{GROUP_BYTES, Group, put_groups, take_groups};
+use crate::filter::Invalid;
+use crate::wire::{Frame, Payload, WireError};
+
+const LIST: u8 = 1;
+const IDENTITIES: u8 = 2;
+
+const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
+/// What is said of a list that no table would write.
+pub(crate) const LIST_ORDER: Invalid = Invalid("the surplus is not in order");
+
+/// All that a table holds, packed; the table itself takes `table_bytes` of memory.
+pub(crate) fn pack<'a>(
+    groups: &[Group],
+    universe: u64,
+    value_bits: u32,
+    table_bytes: u64,
+) -> Payload<'a> {
+    let mut bytes = Vec::new();
+    put_groups(&mut bytes, groups, universe, value_bits);
+    // The groups are in memory beside the table while it is built.
+    Payload::packed(IDENTITIES, bytes, table_bytes + groups.len() as u64 * GROUP_BYTES)
+}
+
+/// What [`pack`] packed.
+pub(crate) fn unpack(
+    frame: &mut Frame<'_>,
+    universe: u64,
+    value_bits: u32,
+    table_bytes: u64,
+) -> Result<Vec<Group>, WireError> {
+    let (bytes, decoded) = frame.packed(IDENTITIES)?;
+    let count = decoded.checked_sub(table_bytes).ok_or(DAMAGED)? / GROUP_BYTES;
+    check_decoded(decoded - count * GROUP_BYTES, table_bytes)?;
+    let mut rest = bytes.as_slice();
+    let groups = take_groups(&mut rest, universe, value_bits, count);
+    let whole = |groups: &Vec<Group>| rest.is_empty() && groups.len() as u64 == count;
+    Ok(groups.filter(whole).ok_or(DAMAGED)?)
+}
+
+/// The few that have no cell.
+pub(crate) fn list<'a>(groups: &[Group]) -> Payload<'a> {
+    let numbers = groups.iter().flat_map(|group| [group.identity, group.value, group.count]);
+    let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+    let decoded = bytes.len() as u64;
+    Payload::trimmed(LIST, bytes, decoded)
+}
+
+/// What [`list`] lists: at least one, in order.
+pub(crate) fn read_list(frame: &mut Frame<'_>) -> Result<Vec<Group>, WireError> {
+    let (bytes, _) = frame.trimmed(LIST)?;
+    let (entries, rest) = bytes.as_chunks::<24>();
+    let group = |entry: &[u8; 24]| {
+        let number = |at: usize| u64::from_le_bytes(entry.as_chunks::<8>().0[at]);
+        Group { identity: number(0), value: number(1), count: number(2) }
+    };
+    let groups: Vec<Group> = entries.iter().map(group).collect();
+    let in_order = groups.is_sorted_by(|a, b| a.key() < b.key());
+    if groups.is_empty() || !rest.is_empty() || !in_order || groups.iter().any(|one| one.count == 0)
+    {
+        return Err(LIST_ORDER.into());
+    }
+    Ok(groups)
+}
+
+/// The claimed size must be the real one: it was checked against the limits.
+pub(crate) fn check_decoded(decoded: u64, table_bytes: u64) -> Result<(), WireError> {
+    if decoded == table_bytes {
+        return Ok(());
+    }
+    Err(WireError::Value {
+        field: "section length",
+        value: decoded,
+        expected: "the memory that the params ask for",
+    })
+}
+
+/// There is no memory for so many bytes of table.
+pub(crate) fn no_memory(bytes: u64) -> WireError {
+    WireError::Limit { field: "sections", need: bytes, limit: usize::MAX as u64 }
+}
