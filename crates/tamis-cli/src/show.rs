@@ -45,20 +45,27 @@ fn say(colour: AnsiColor, text: &dyn Display) {
     let _ = writeln!(anstream::stderr(), "{style}tamis:{style:#} {text}");
 }
 
-/// A note if a filter holds more keys than it was planned for.
+/// A note if a filter is fuller than it should be.
 pub(crate) fn note_if_crowded(filter: &dyn Filter) {
     if let Some(text) = crowded(filter) {
         note(&text);
     }
 }
 
-/// What a filter with more keys than planned costs.
+/// What a filter that is fuller than it should be costs.
 pub(crate) fn crowded(filter: &dyn Filter) -> Option<String> {
     let (keys, capacity) = (filter.keys(), filter.capacity());
-    (capacity > 0 && keys > capacity).then(|| {
+    if capacity > 0 && keys > capacity {
         let rate = rate(filter.rate());
-        format!(
+        return Some(format!(
             "the filter holds {keys} keys but was planned for {capacity}, so its rate is now {rate}; \
+             build a larger one with --keys {keys}"
+        ));
+    }
+    filter.is_crowded().then(|| {
+        let (fill, overflow) = (filter.fill() * 100.0, filter.overflow().unwrap_or(0));
+        format!(
+            "the table is {fill:.1}% full and keeps {overflow} entries beside it: answers stay right, but take longer; \
              build a larger one with --keys {keys}"
         )
     })

@@ -2,5 +2,7 @@
 //! them, the report draws them.
 
 pub mod bench;
+pub mod churn;
 pub mod keys;
 pub mod memory;
+pub mod trials;

@@ -11,6 +11,7 @@ use crate::coder::{self, Effort};
 use crate::compressed::{self, CompressedBloom, CompressedParams};
 use crate::delta::Change;
 use crate::digest::Digest;
+use crate::dleft::{DLeft, DLeftParams};
 use crate::filter::{
     Count, Filter, Full, Insert, Invalid, Label, Mismatch, Params, Remove, Stored,
 };
@@ -65,7 +66,7 @@ impl Kind {
     ];
 
     /// The kinds that this version can build and read.
-    pub const SUPPORTED: [Self; 8] = [
+    pub const SUPPORTED: [Self; 9] = [
         Self::Bloom,
         Self::Counting,
         Self::Blocked,
@@ -73,6 +74,7 @@ impl Kind {
         Self::RankSet,
         Self::RankCounting,
         Self::RankMap,
+        Self::DLeft,
         Self::Compressed,
     ];
 
@@ -125,12 +127,23 @@ impl Kind {
 
     /// Whether keys can be removed from filters of this kind.
     pub const fn can_remove(self) -> bool {
-        matches!(self, Self::Counting | Self::RankIndexed | Self::RankCounting | Self::RankMap)
+        matches!(
+            self,
+            Self::Counting | Self::RankIndexed | Self::RankCounting | Self::RankMap | Self::DLeft
+        )
+    }
+
+    /// Whether filters of this kind keep an identity of every key, rather than bits that keys share.
+    pub(crate) const fn keeps_identities(self) -> bool {
+        matches!(
+            self,
+            Self::RankIndexed | Self::RankSet | Self::RankCounting | Self::RankMap | Self::DLeft
+        )
     }
 
     /// Whether filters of this kind know how often a key is in.
     pub const fn can_count(self) -> bool {
-        matches!(self, Self::Counting | Self::RankIndexed | Self::RankCounting)
+        matches!(self, Self::Counting | Self::RankIndexed | Self::RankCounting | Self::DLeft)
     }
 }
 
@@ -159,6 +172,7 @@ pub enum AnyParams {
     RankSet(RankParams),
     RankCounting(RankParams),
     RankMap(RankParams),
+    DLeft(DLeftParams),
     Compressed(CompressedParams),
 }
 
@@ -173,6 +187,7 @@ impl AnyParams {
             Kind::RankSet => RankSet::plan(goal).map(Self::RankSet),
             Kind::RankCounting => RankCounting::plan(goal).map(Self::RankCounting),
             Kind::RankMap => RankMap::plan(goal).map(Self::RankMap),
+            Kind::DLeft => DLeft::plan(goal).map(Self::DLeft),
             Kind::Compressed => compressed::plan(goal).map(Self::Compressed),
             _ => Err(PlanError::Unsupported { kind: kind.name() }),
         }
@@ -188,6 +203,7 @@ impl AnyParams {
             Self::RankSet(params) => RankSet::predict(params, keys),
             Self::RankCounting(params) => RankCounting::predict(params, keys),
             Self::RankMap(params) => RankMap::predict(params, keys),
+            Self::DLeft(params) => DLeft::predict(params, keys),
             Self::Compressed(params) => compressed::predict(params, keys),
         }
     }
@@ -206,6 +222,7 @@ impl AnyParams {
                 RankCounting::new(params, label).map(AnyFilter::RankCounting)
             }
             Self::RankMap(params) => RankMap::new(params, label).map(AnyFilter::RankMap),
+            Self::DLeft(params) => DLeft::new(params, label).map(AnyFilter::DLeft),
             Self::Compressed(params) => {
                 CompressedBloom::new(params, label).map(AnyFilter::Compressed)
             }
@@ -239,6 +256,7 @@ impl AnyParams {
             Self::RankSet(_) => Kind::RankSet,
             Self::RankCounting(_) => Kind::RankCounting,
             Self::RankMap(_) => Kind::RankMap,
+            Self::DLeft(_) => Kind::DLeft,
             Self::Compressed(_) => Kind::Compressed,
         }
     }
@@ -256,6 +274,7 @@ impl AnyParams {
             | Self::RankSet(params)
             | Self::RankCounting(params)
             | Self::RankMap(params) => pairs(params),
+            Self::DLeft(params) => pairs(params),
             Self::Compressed(params) => pairs(params),
         }
     }
@@ -272,6 +291,7 @@ pub enum AnyFilter {
     RankSet(RankSet),
     RankCounting(RankCounting),
     RankMap(RankMap),
+    DLeft(DLeft),
     Compressed(CompressedBloom),
 }
 
@@ -286,6 +306,7 @@ macro_rules! each {
             Self::RankSet($filter) => $value,
             Self::RankCounting($filter) => $value,
             Self::RankMap($filter) => $value,
+            Self::DLeft($filter) => $value,
             Self::Compressed($filter) => $value,
         }
     };
@@ -307,6 +328,7 @@ impl AnyFilter {
             Self::RankSet(filter) => AnyParams::RankSet(filter.params()),
             Self::RankCounting(filter) => AnyParams::RankCounting(filter.params()),
             Self::RankMap(filter) => AnyParams::RankMap(filter.params()),
+            Self::DLeft(filter) => AnyParams::DLeft(filter.params()),
             Self::Compressed(filter) => AnyParams::Compressed(filter.params()),
         }
     }
@@ -321,6 +343,7 @@ impl AnyFilter {
             Self::RankSet(filter) => Some(filter),
             Self::RankCounting(filter) => Some(filter),
             Self::RankMap(filter) => Some(filter),
+            Self::DLeft(filter) => Some(filter),
             Self::Compressed(_) => None,
         }
     }
@@ -332,6 +355,7 @@ impl AnyFilter {
             Self::RankIndexed(filter) => Some(filter),
             Self::RankCounting(filter) => Some(filter),
             Self::RankMap(filter) => Some(filter),
+            Self::DLeft(filter) => Some(filter),
             Self::Bloom(_) | Self::Blocked(_) | Self::RankSet(_) | Self::Compressed(_) => None,
         }
     }
@@ -342,6 +366,7 @@ impl AnyFilter {
             Self::Counting(filter) => Some(filter),
             Self::RankIndexed(filter) => Some(filter),
             Self::RankCounting(filter) => Some(filter),
+            Self::DLeft(filter) => Some(filter),
             Self::Bloom(_)
             | Self::Blocked(_)
             | Self::RankSet(_)
@@ -360,6 +385,7 @@ impl AnyFilter {
             (Self::RankSet(this), Self::RankSet(other)) => this.merge(other),
             (Self::RankCounting(this), Self::RankCounting(other)) => this.merge(other),
             (Self::RankMap(this), Self::RankMap(other)) => this.merge(other),
+            (Self::DLeft(this), Self::DLeft(other)) => this.merge(other),
             (Self::Compressed(_), Self::Compressed(_)) => Err(Mismatch {
                 field: "keys",
                 left: "compressed filters are built once".into(),
@@ -416,9 +442,14 @@ impl AnyFilter {
             }
             Self::Counting(filter) => coder::planes::entropy_bits(filter.counters().iter()),
             Self::Compressed(filter) => set(filter.params().positions(), filter.positions().len()),
-            Self::RankIndexed(_) | Self::RankSet(_) | Self::RankCounting(_) | Self::RankMap(_) => {
+            Self::RankIndexed(_)
+            | Self::RankSet(_)
+            | Self::RankCounting(_)
+            | Self::RankMap(_)
+            | Self::DLeft(_) => {
                 let (groups, params) = (self.groups(), self.content_params());
-                let values = if self.kind() == Kind::RankMap { params[1].1 } else { 0 };
+                let has_values = matches!(self.kind(), Kind::RankMap | Kind::DLeft);
+                let values = if has_values { params[1].1 } else { 0 };
                 set(params[0].1, groups.len() as u64) + groups.len() as f64 * values as f64
             }
         }
@@ -445,6 +476,7 @@ impl AnyFilter {
             | AnyParams::RankSet(params)
             | AnyParams::RankCounting(params)
             | AnyParams::RankMap(params) => params.content_params().to_vec(),
+            AnyParams::DLeft(params) => params.content_params().to_vec(),
             params => params.named(),
         }
     }
@@ -456,6 +488,7 @@ impl AnyFilter {
             Self::RankSet(filter) => filter.groups(),
             Self::RankCounting(filter) => filter.groups(),
             Self::RankMap(filter) => filter.groups(),
+            Self::DLeft(filter) => filter.groups(),
             Self::Bloom(_) | Self::Counting(_) | Self::Blocked(_) | Self::Compressed(_) => {
                 Vec::new()
             }
@@ -476,6 +509,7 @@ impl AnyFilter {
                     Self::RankSet(filter) => filter.change(&removed, inserted),
                     Self::RankCounting(filter) => filter.change(&removed, inserted),
                     Self::RankMap(filter) => filter.change(&removed, inserted),
+                    Self::DLeft(filter) => filter.change(&removed, inserted),
                     _ => Err("the delta is for another kind"),
                 }
             }
@@ -515,6 +549,7 @@ impl AnyFilter {
             Kind::RankSet => frame.into_filter().map(Self::RankSet),
             Kind::RankCounting => frame.into_filter().map(Self::RankCounting),
             Kind::RankMap => frame.into_filter().map(Self::RankMap),
+            Kind::DLeft => frame.into_filter().map(Self::DLeft),
             Kind::Compressed => frame.into_filter().map(Self::Compressed),
             other => Err(WireError::Unknown { field: "kind", value: other.name().into() }),
         }
@@ -552,6 +587,10 @@ impl Filter for AnyFilter {
 
     fn overflow(&self) -> Option<u64> {
         each!(self, filter => filter.overflow())
+    }
+
+    fn is_crowded(&self) -> bool {
+        each!(self, filter => filter.is_crowded())
     }
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {

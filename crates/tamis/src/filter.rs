@@ -89,6 +89,12 @@ pub trait Filter {
         None
     }
 
+    /// Whether the filter is fuller than it should be: its answers stay right, but its rate or its time suffers, and a
+    /// larger one should be built.
+    fn is_crowded(&self) -> bool {
+        self.capacity() > 0 && self.keys() > self.capacity()
+    }
+
     /// How many distinct blocks of memory `contains_digest` reads for this digest now. For studies, not for hot
     /// paths.
     fn blocks_to_contain(&self, digest: Digest) -> u32;
@@ -328,6 +334,17 @@ pub struct InvalidParam {
     pub value: u64,
     /// What would be accepted.
     pub expected: &'static str,
+}
+
+/// Why a table cannot be laid out anew; it is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResizeError {
+    /// There is no such layout.
+    #[error(transparent)]
+    Params(#[from] InvalidParam),
+    /// There is not enough memory.
+    #[error(transparent)]
+    Full(#[from] Full),
 }
 
 /// A structure breaks one of its own invariants: its bytes were not made by this library.

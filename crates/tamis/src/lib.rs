@@ -24,6 +24,7 @@
 //! | the quickest answer: one cache line a question | [`BlockedBloom`] |
 //! | to remove keys or count them; the least memory of all below 0.25% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
+//! | to remove keys and count them, quicker than that and in less than half of a counting filter | [`DLeft`] |
 //! | to remove keys with quick inserts, memory no matter | [`CountingBloom`] |
 //! | the least memory of all, built once | [`CompressedBloom`] |
 //! | to send a filter, and then what changes | [`Stored::pack`], [`Delta`] |
@@ -59,6 +60,7 @@ pub mod coder;
 pub mod compressed;
 pub mod delta;
 mod digest;
+pub mod dleft;
 pub mod filter;
 mod group;
 mod key;
@@ -74,9 +76,10 @@ pub use coder::Effort;
 pub use compressed::CompressedBloom;
 pub use delta::{Delta, DeltaError};
 pub use digest::{Digest, HashId, Hasher};
+pub use dleft::DLeft;
 pub use filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
-    Stored,
+    ResizeError, Stored,
 };
 pub use group::Group;
 pub use key::Key;

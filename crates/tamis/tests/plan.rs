@@ -95,7 +95,9 @@ fn settled_params_are_kept_or_refused_by_name() {
     assert_eq!(said(Kind::Bloom, &[("hashes", 3), ("hashes", 4)]), "param hashes is settled twice");
     let memory = goal(1000, Size::Memory(640), &[("bits", 6000)]);
     assert!(AnyParams::plan(Kind::Bloom, &memory).unwrap_err().to_string().contains("bits = 6000"));
-    assert!(said(Kind::DLeft, &[]).contains("dleft filters are not part of this version"));
+    assert!(
+        said(Kind::BlockedRank, &[]).contains("blocked-rank filters are not part of this version")
+    );
 }
 
 #[test]

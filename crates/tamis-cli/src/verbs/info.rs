@@ -40,6 +40,9 @@ struct Facts {
     seed: String,
     predicted_rate: f64,
     fill: f64,
+    /// Entries that found no regular place, for kinds that may have such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overflow: Option<u64>,
     bits_per_key: f64,
     file_bytes: u64,
     wire_bits_per_key: f64,
@@ -81,6 +84,7 @@ impl Facts {
             seed: seed(filter),
             predicted_rate: filter.rate(),
             fill: filter.fill(),
+            overflow: filter.overflow(),
             bits_per_key: per_key(filter.footprint()),
             file_bytes: *file_bytes,
             wire_bits_per_key: per_key(file_bytes * 8),
@@ -103,6 +107,11 @@ impl Facts {
             ["planned keys", &capacity],
             ["rate", &show::rate(self.predicted_rate)],
             ["fill", &format!("{:.2}%", self.fill * 100.0)],
+        ]);
+        if let Some(overflow) = self.overflow {
+            table.add_row(["overflow", &overflow.to_string()]);
+        }
+        table.add_rows([
             ["bits per key", &format!("{:.3}", self.bits_per_key)],
             ["file", &show::bytes(self.file_bytes)],
             ["wire bits per key", &format!("{:.3}", self.wire_bits_per_key)],

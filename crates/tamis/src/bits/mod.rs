@@ -11,6 +11,7 @@ mod packed;
 mod prefetch;
 pub mod rank;
 mod stream;
+mod vector;
 mod words;
 
 pub use bit_vec::BitVec;
@@ -19,4 +20,5 @@ pub use line::Line;
 pub use packed::{MAX_FIELD_WIDTH, Packed};
 pub(crate) use prefetch::{AHEAD, prefetch};
 pub(crate) use stream::{BitReader, BitWriter};
+pub(crate) use vector::equal_lanes;
 pub use words::{OutOfMemory, SharedBytes, Words};

@@ -6,7 +6,7 @@
 //!
 //! A delta names its base and its result by their content ids. It applies to its base alone, and all or nothing: whatever goes
 //! wrong, the filter is what it was. What it holds depends on the kind: flipped bits (`bloom`, `blocked`), differences of
-//! counters (`counting`), removed and inserted identities (rank-indexed kinds). Filters that only differ in how they are
+//! counters (`counting`), removed and inserted identities (rank-indexed kinds and `dleft`). Filters that only differ in how they are
 //! laid out, because one has grown, have the same content, and deltas apply to both.
 //!
 //! ```
@@ -123,16 +123,7 @@ impl Delta {
             (AnyFilter::Counting(old), AnyFilter::Counting(new)) => {
                 Change::Counters(Steps::between(old.counters(), new.counters()))
             }
-            (AnyFilter::RankIndexed(old), AnyFilter::RankIndexed(new)) => {
-                Change::Identities(Moves::between(&old.groups(), &new.groups()))
-            }
-            (AnyFilter::RankSet(old), AnyFilter::RankSet(new)) => {
-                Change::Identities(Moves::between(&old.groups(), &new.groups()))
-            }
-            (AnyFilter::RankCounting(old), AnyFilter::RankCounting(new)) => {
-                Change::Identities(Moves::between(&old.groups(), &new.groups()))
-            }
-            (AnyFilter::RankMap(old), AnyFilter::RankMap(new)) => {
+            _ if old.kind().keeps_identities() => {
                 Change::Identities(Moves::between(&old.groups(), &new.groups()))
             }
             _ => return Err(DeltaError::BuiltOnce(old.kind().name())),
@@ -178,6 +169,12 @@ impl Delta {
         if found != self.base {
             return Err(DeltaError::Base { wanted: self.base, found });
         }
+        let params = filter.content_params().into_iter().map(|(_, value)| value);
+        if filter.kind() != self.kind || !params.eq(self.params.iter().copied()) {
+            return Err(DeltaError::Change(
+                "the delta has another kind or other params than its base",
+            ));
+        }
         // On a copy, so that nothing is half done.
         let mut copy = filter.clone();
         copy.change(&self.change).map_err(DeltaError::Change)?;
@@ -222,5 +219,29 @@ impl Delta {
             moves.resolve(&base.groups()).map_err(DeltaError::Change)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::any::AnyParams;
+    use crate::digest::Hasher;
+    use crate::group::Group;
+    use crate::plan::Goal;
+
+    /// Whoever knows the content id of a base could still send identities that are none.
+    #[test]
+    fn a_forged_universe_is_refused() {
+        for kind in Kind::SUPPORTED.into_iter().filter(|kind| kind.keeps_identities()) {
+            let params = AnyParams::plan(kind, &Goal::rate(100, 0.01)).unwrap();
+            let mut base = params.build(Hasher::default()).unwrap();
+            let mut delta = Delta::between(&base, &base).unwrap();
+            delta.params[0] = 1 << 62;
+            let comes = Group { identity: (1 << 62) - 1, value: 0, count: 1 };
+            let Change::Identities(moves) = &mut delta.change else { panic!("{kind:?}") };
+            moves.inserted.push(comes);
+            assert!(matches!(delta.apply(&mut base), Err(DeltaError::Change(_))), "{kind:?}");
+        }
     }
 }

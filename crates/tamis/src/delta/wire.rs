@@ -71,7 +71,7 @@ impl Delta {
 
     fn value_bits(&self) -> u32 {
         match self.kind {
-            Kind::RankMap => self.params.get(1).copied().unwrap_or(0).min(32) as u32,
+            Kind::RankMap | Kind::DLeft => self.params.get(1).copied().unwrap_or(0).min(32) as u32,
             _ => 0,
         }
     }
@@ -136,7 +136,7 @@ impl Delta {
                 let steps = width.and_then(|width| read_steps(&bytes, decoded, counters, width));
                 Ok(Change::Counters(steps.ok_or(DAMAGED)?))
             }
-            Kind::RankIndexed | Kind::RankSet | Kind::RankCounting | Kind::RankMap => {
+            kind if kind.keeps_identities() => {
                 let (inserted, inserted_size) = frame.packed(INSERTED)?;
                 let sizes = (decoded / GROUP_BYTES, inserted_size / GROUP_BYTES);
                 let moves = self.read_moves(&bytes, &inserted, sizes);

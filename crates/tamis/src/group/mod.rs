@@ -28,6 +28,18 @@ impl Group {
     }
 }
 
+/// Where the identities of two universes can meet: how many bits those of each lose. `None` if the universes do not differ
+/// by a power of two.
+pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
+    let (small, large) = (a.min(b), a.max(b));
+    let ratio = large / small;
+    if large % small != 0 || !ratio.is_power_of_two() {
+        return None;
+    }
+    let bits = ratio.trailing_zeros();
+    Some(if a == small { (0, bits) } else { (bits, 0) })
+}
+
 /// Adds groups in order: identities as gaps, values of `value_bits` bits, counts.
 pub(crate) fn put_groups(out: &mut Vec<u8>, groups: &[Group], universe: u64, value_bits: u32) {
     let identities: Vec<u64> = groups.iter().map(|group| group.identity).collect();

@@ -36,6 +36,11 @@ impl Spill {
         &self.entries[from..to]
     }
 
+    /// All entries, in order.
+    pub(crate) fn entries(&self) -> &[Group] {
+        &self.entries
+    }
+
     /// The entries of one identity.
     pub(crate) fn of(&self, identity: u64) -> &[Group] {
         self.range(identity..identity + 1)
@@ -61,9 +66,15 @@ impl Spill {
 
     /// Takes one away; false if there is none.
     pub(crate) fn take(&mut self, identity: u64, value: u64) -> bool {
+        self.take_many(identity, value, 1)
+    }
+
+    /// Takes so many away; false, and nothing changed, if there are not so many.
+    pub(crate) fn take_many(&mut self, identity: u64, value: u64, count: u64) -> bool {
         let Ok(at) = self.find(identity, value) else { return false };
-        self.entries[at].count -= 1;
-        if self.entries[at].count == 0 {
+        let Some(left) = self.entries[at].count.checked_sub(count) else { return false };
+        self.entries[at].count = left;
+        if left == 0 {
             self.entries.remove(at);
             if self.entries.is_empty() {
                 self.entries = Vec::new(); // Memory that is not needed is not held.

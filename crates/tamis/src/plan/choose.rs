@@ -62,6 +62,7 @@ fn reason(kind: Kind) -> &'static str {
         }
         Kind::RankCounting => "as rank-indexed, for keys that come often: a cell counts up to four",
         Kind::RankMap => "as rank-indexed, with a small value for every key",
+        Kind::DLeft => "keys can be removed and counted, in less than half the memory of counting",
         Kind::Compressed => {
             "the least memory of all, built once; an answer takes three cache misses"
         }

@@ -56,15 +56,16 @@ use core::marker::PhantomData;
 
 pub use params::RankParams;
 
-use self::table::{Mode, Table, coarser, common_universe};
+use self::table::{Mode, Table, coarser};
 use crate::any::Kind;
 use crate::bits::OutOfMemory;
 use crate::coder::Effort;
 use crate::digest::{Digest, Hasher};
 use crate::filter::{
-    Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Remove, Stored,
+    Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Remove,
+    ResizeError, Stored,
 };
-use crate::group::Group;
+use crate::group::{Group, common_universe};
 use crate::key::Key;
 use crate::plan::{Goal, PlanError, Prediction};
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, WireError};
@@ -191,7 +192,8 @@ impl<V: Variant> Rank<V> {
             left: alloc::format!("{}", mine.universe()),
             right: alloc::format!("{}", theirs.universe()),
         };
-        let (dropped, their_dropped) = common_universe(&mine, &theirs).ok_or_else(differ)?;
+        let (dropped, their_dropped) =
+            common_universe(mine.universe(), theirs.universe()).ok_or_else(differ)?;
         let coarse = coarser(&mine, dropped).map_err(|_| differ())?;
         // Where there is no layout for so many, what finds no cell is kept beside the table.
         let params =
@@ -248,17 +250,6 @@ impl<V: Variant> Rank<V> {
         self.label.keys = self.label.keys.saturating_sub(1);
         Ok(())
     }
-}
-
-/// Why a table cannot be laid out anew; it is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ResizeError {
-    /// There is no such layout.
-    #[error(transparent)]
-    Params(#[from] InvalidParam),
-    /// There is not enough memory.
-    #[error(transparent)]
-    Full(#[from] Full),
 }
 
 impl<V: Variant> PartialEq for Rank<V> {

@@ -465,18 +465,6 @@ fn lines(spans: Vec<(u64, u64)>) -> u32 {
     lines.len() as u32
 }
 
-/// Where two tables can meet: how many bits the identities of each lose. `None` if their universes do not differ by a
-/// power of two.
-pub(super) fn common_universe(a: &RankParams, b: &RankParams) -> Option<(u32, u32)> {
-    let (small, large) = (a.universe().min(b.universe()), a.universe().max(b.universe()));
-    let ratio = large / small;
-    if large % small != 0 || !ratio.is_power_of_two() {
-        return None;
-    }
-    let bits = ratio.trailing_zeros();
-    Some(if a.universe() == small { (0, bits) } else { (bits, 0) })
-}
-
 /// The params with identities that are `dropped` bits shorter.
 pub(super) fn coarser(params: &RankParams, dropped: u32) -> Result<RankParams, InvalidParam> {
     let mut layout = params.layout();

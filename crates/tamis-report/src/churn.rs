@@ -1,0 +1,145 @@
+//! The experiment of paper 003: a filter whose keys come and go, and the standard counting filter beside it.
+
+use serde::Serialize;
+use tamis::bloom::CountingParams;
+use tamis::dleft::DLeftParams;
+use tamis::{
+    Count, CountingBloom, DLeft, Digest, Filter, Full, Hasher, Insert, PlanError, Remove, Stored,
+};
+
+use crate::keys::KeyStream;
+
+/// How much comes and goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Churn {
+    /// Keys that are in at any time.
+    pub keys: u64,
+    /// Steps, each of which removes a random key and inserts a new one.
+    pub steps: u64,
+    /// Strangers asked for at the end.
+    pub queries: u64,
+    /// Which keys.
+    pub seed: u64,
+}
+
+/// What became of a d-left filter.
+#[derive(Clone, Debug, Serialize)]
+pub struct DLeftTrial {
+    /// The share of buckets with at least 0, 1, 2, ... used cells at the end.
+    pub at_least: Vec<f64>,
+    /// The largest count that any identity reached.
+    pub largest_count: u64,
+    /// Insertions that found all their buckets full: each would be an overflow without moves.
+    pub full_insertions: u64,
+    /// The most entries that the stash ever held.
+    pub stashed: u64,
+    /// What all filters have in common.
+    #[serde(flatten)]
+    pub answers: Answers,
+}
+
+/// What became of a standard counting filter.
+#[derive(Clone, Debug, Serialize)]
+pub struct CountingTrial {
+    /// The largest counter at the end.
+    pub largest_counter: u64,
+    /// What all filters have in common.
+    #[serde(flatten)]
+    pub answers: Answers,
+}
+
+/// What a filter answers after all steps.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answers {
+    /// Members that were not found, or could not be removed: 0, or there is a fault.
+    pub false_negatives: u64,
+    /// Strangers that were let through.
+    pub false_positives: u64,
+    /// Strangers asked for.
+    pub queries: u64,
+    /// Whether nothing was left when all keys had been removed.
+    pub empties: bool,
+}
+
+impl Churn {
+    /// The experiment on a d-left filter.
+    pub fn dleft(&self, params: DLeftParams) -> Result<DLeftTrial, PlanError> {
+        let mut filter = DLeft::new(params, self.hasher())?;
+        let (mut full_insertions, mut stashed, mut largest_count) = (0, 0, 1);
+        let members = self.run(&mut filter, |filter, digest| {
+            full_insertions +=
+                u64::from(!filter.has_room(digest) && !filter.contains_digest(digest));
+            if !filter.insert_digest(digest)? {
+                largest_count = largest_count.max(filter.count_digest(digest).unwrap_or(0));
+            }
+            stashed = stashed.max(filter.overflow().unwrap_or(0));
+            Ok(())
+        })?;
+        let loads = filter.loads();
+        let buckets = (u64::from(params.subtables()) * params.buckets()) as f64;
+        let share = |least: usize| {
+            loads.iter().flat_map(|loads| &loads[least..]).sum::<u64>() as f64 / buckets
+        };
+        Ok(DLeftTrial {
+            at_least: (0..=params.cells() as usize).map(share).collect(),
+            largest_count,
+            full_insertions,
+            stashed,
+            answers: self.ask(filter, &members),
+        })
+    }
+
+    /// The same on a standard counting filter.
+    pub fn counting(&self, params: CountingParams) -> Result<CountingTrial, PlanError> {
+        let mut filter = CountingBloom::new(params, self.hasher())?;
+        let members =
+            self.run(&mut filter, |filter, digest| filter.insert_digest(digest).map(|_| ()))?;
+        let largest_counter = filter.counters().iter().max().unwrap_or(0);
+        Ok(CountingTrial { largest_counter, answers: self.ask(filter, &members) })
+    }
+
+    fn hasher(&self) -> Hasher {
+        Hasher::xxh3(self.seed)
+    }
+
+    /// Inserts the keys, lets them come and go, and returns those that are in at the end.
+    fn run<F: Remove>(
+        &self,
+        filter: &mut F,
+        mut insert: impl FnMut(&mut F, Digest) -> Result<(), Full>,
+    ) -> Result<Vec<Digest>, PlanError> {
+        let random = Digest(self.seed);
+        let mut members: Vec<Digest> = Vec::new();
+        for (number, digest) in (0..).zip(self.members(0..self.keys + self.steps)) {
+            if number >= self.keys {
+                let leaves = (random.word(number) % self.keys.max(1)) as usize;
+                let leaver = members.swap_remove(leaves);
+                // One that cannot be removed is noticed at the end, when the filter does not empty.
+                let _ = filter.remove_digest(leaver);
+            }
+            members.push(digest);
+            insert(filter, digest).map_err(|_| tamis::OutOfMemory { bytes: u64::MAX })?;
+        }
+        Ok(members)
+    }
+
+    fn members(&self, range: std::ops::Range<u64>) -> impl Iterator<Item = Digest> {
+        KeyStream::new(self.seed).members(self.hasher(), range)
+    }
+
+    fn ask<F: Remove + Stored>(&self, mut filter: F, members: &[Digest]) -> Answers {
+        let found = |digest: &Digest| filter.contains_digest(*digest);
+        let missing = members.iter().filter(|digest| !found(digest)).count();
+        let strangers = KeyStream::new(self.seed).strangers(self.hasher(), 0..self.queries);
+        let false_positives = strangers.filter(found).count() as u64;
+        let refused =
+            members.iter().filter(|&&digest| filter.remove_digest(digest).is_err()).count();
+        let empty = F::new(filter.params(), filter.hasher());
+        Answers {
+            false_negatives: (missing + refused) as u64,
+            false_positives,
+            queries: self.queries,
+            empties: empty.is_ok_and(|empty| empty.content_id() == filter.content_id()),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The parameters of a d-left table.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::filter::{InvalidParam, Params};
+
+/// The most subtables.
+pub(super) const MAX_SUBTABLES: u32 = 8;
+/// The most cells of a bucket: their number takes four bits on the wire.
+pub(super) const MAX_CELLS: u32 = 15;
+/// The most identities, so that products of them leave room in a word.
+pub(super) const MAX_UNIVERSE: u64 = 1 << 62;
+/// The most buckets: far beyond any memory, and safe from overflow.
+const MAX_BUCKETS: u64 = 1 << 44;
+/// The widest remainder.
+pub(super) const MAX_REMAINDER: u32 = 56;
+/// The widest value.
+const MAX_VALUE_BITS: u32 = 32;
+/// Bits of the counter of a cell.
+pub(super) const COUNTER_BITS: u32 = 2;
+/// A cell is read as one word.
+const MAX_CELL_BITS: u32 = 64;
+
+/// How identities are cut, and how many cells there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DLeftParams {
+    subtables: u32,
+    buckets: u64,
+    cells: u32,
+    remainder: u32,
+    value: u32,
+}
+
+impl DLeftParams {
+    /// `subtables` subtables of `buckets` buckets each, `cells` cells a bucket, each with `remainder` bits of
+    /// remainder, a counter of two bits and `value` bits of value.
+    pub fn new(
+        subtables: u32,
+        buckets: u64,
+        cells: u32,
+        remainder: u32,
+        value: u32,
+    ) -> Result<Self, InvalidParam> {
+        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
+        if !(1..=MAX_SUBTABLES).contains(&subtables) {
+            return refuse("subtables", subtables.into(), "1 to 8");
+        }
+        if !(1..=MAX_CELLS).contains(&cells) {
+            return refuse("cells", cells.into(), "1 to 15 a bucket");
+        }
+        if !(1..=MAX_REMAINDER).contains(&remainder) {
+            return refuse("remainder", remainder.into(), "1 to 56 bits");
+        }
+        if value > MAX_VALUE_BITS || remainder + COUNTER_BITS + value > MAX_CELL_BITS {
+            return refuse("value", value.into(), "0 to 32 bits, and a cell of at most 64 bits");
+        }
+        if !(1..=(MAX_UNIVERSE >> remainder).min(MAX_BUCKETS)).contains(&buckets) {
+            return refuse("buckets", buckets, "1 to 2^44, and at most 2^62 identities");
+        }
+        Ok(Self { subtables, buckets, cells, remainder, value })
+    }
+
+    /// Subtables, d.
+    pub fn subtables(&self) -> u32 {
+        self.subtables
+    }
+
+    /// Buckets of a subtable, B.
+    pub fn buckets(&self) -> u64 {
+        self.buckets
+    }
+
+    /// Cells of a bucket, c.
+    pub fn cells(&self) -> u32 {
+        self.cells
+    }
+
+    /// Bits of a remainder, r.
+    pub fn remainder(&self) -> u32 {
+        self.remainder
+    }
+
+    /// Bits of a value.
+    pub fn value(&self) -> u32 {
+        self.value
+    }
+
+    /// Identities that can be told apart, B 2^r.
+    pub fn universe(&self) -> u64 {
+        self.buckets << self.remainder
+    }
+
+    /// Bits of a cell.
+    pub fn cell_bits(&self) -> u32 {
+        self.remainder + COUNTER_BITS + self.value
+    }
+
+    /// Cells of all buckets.
+    pub fn all_cells(&self) -> u64 {
+        self.all_buckets() * u64::from(self.cells)
+    }
+
+    /// Buckets of all subtables.
+    pub(super) fn all_buckets(&self) -> u64 {
+        u64::from(self.subtables) * self.buckets
+    }
+
+    /// Bits of the array of cells.
+    pub fn bits(&self) -> u64 {
+        self.all_cells() * u64::from(self.cell_bits())
+    }
+
+    /// What decides answers beside hash, seed and content.
+    pub(crate) fn content_params(&self) -> [(&'static str, u64); 2] {
+        [("universe", self.universe()), ("value", self.value.into())]
+    }
+
+    /// The same identities in twice the buckets.
+    pub(super) fn grown(&self) -> Result<Self, InvalidParam> {
+        let Self { subtables, buckets, cells, remainder, value } = *self;
+        Self::new(subtables, buckets * 2, cells, remainder - 1, value)
+    }
+
+    /// The same identities in half the buckets.
+    pub(super) fn shrunk(&self) -> Result<Self, InvalidParam> {
+        let Self { subtables, buckets, cells, remainder, value } = *self;
+        if !buckets.is_multiple_of(2) {
+            let expected = "an even number, to be halved";
+            return Err(InvalidParam { name: "buckets", value: buckets, expected });
+        }
+        Self::new(subtables, buckets / 2, cells, remainder + 1, value)
+    }
+
+    /// The same cells with remainders, and identities, so many bits shorter.
+    pub(super) fn coarser(&self, dropped: u32) -> Result<Self, InvalidParam> {
+        let Self { subtables, buckets, cells, remainder, value } = *self;
+        if dropped >= remainder {
+            let expected = "more bits than are to be dropped";
+            return Err(InvalidParam { name: "remainder", value: remainder.into(), expected });
+        }
+        Self::new(subtables, buckets, cells, remainder - dropped, value)
+    }
+
+    /// The same memory, cut into more cells whose remainders are so many bits shorter.
+    pub(super) fn recut(&self, dropped: u32) -> Result<Self, InvalidParam> {
+        let coarser = self.coarser(dropped)?;
+        let cells = self.cells * self.cell_bits() / coarser.cell_bits();
+        Ok(Self { cells: cells.min(MAX_CELLS), ..coarser })
+    }
+}
+
+impl Params for DLeftParams {
+    const NAMES: &'static [&'static str] = &["subtables", "buckets", "cells", "remainder", "value"];
+
+    fn values(&self) -> Vec<u64> {
+        let Self { subtables, buckets, cells, remainder, value } = *self;
+        vec![subtables.into(), buckets, cells.into(), remainder.into(), value.into()]
+    }
+
+    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
+        let narrow = |at: usize| u32::try_from(values[at]).unwrap_or(u32::MAX);
+        Self::new(narrow(0), values[1], narrow(2), narrow(3), narrow(4))
+    }
+}

@@ -1,0 +1,172 @@
+//! From goals to params, and from params to predictions.
+
+use super::model::{self, Loads};
+use super::params::{DLeftParams, MAX_REMAINDER, MAX_UNIVERSE};
+use super::sections::LOAD_BITS;
+use crate::any::Kind;
+use crate::bits::Line;
+use crate::filter::Params;
+use crate::math::occupancy::power_spread;
+use crate::plan::{Goal, PlanError, Prediction, Size};
+use crate::wire::{self, Encoding};
+
+/// Subtables and cells of a bucket, as in the paper.
+const SUBTABLES: u32 = 4;
+const CELLS: u32 = 8;
+/// A table is planned so full that one insertion in so many finds all its choices full and moves something: 6.75 of 8
+/// cells for four subtables. At that load moves have always been enough (records and notes: no entry of the stash in
+/// hundreds of millions of updates).
+const INSERTIONS_PER_MOVE: f64 = 15_000.0;
+/// However many subtables, no fuller than this share of the cells: 6.75 of 8.
+const FULLEST: f64 = 27.0 / 32.0;
+/// Up to so many lines, it counts that buckets of several subtables share some.
+const FEW_LINES: u64 = 4096;
+
+/// The most keys that a table is planned for, for each of its buckets.
+fn planned_load(subtables: u32, cells: u32) -> f64 {
+    let load = model::load_for(subtables as usize, cells as usize, 1.0 / INSERTIONS_PER_MOVE);
+    load.min(FULLEST * f64::from(cells))
+}
+
+/// Keys for which a table has cells to spare.
+pub(super) fn room(params: &DLeftParams) -> u64 {
+    (FULLEST * params.all_cells() as f64) as u64
+}
+
+pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
+    goal.check()?;
+    let kind = Kind::DLeft.name();
+    let names = ["subtables", "buckets", "cells", "remainder", "value"];
+    let [subtables, buckets, cells, remainder, value] = goal.settled(kind, names)?;
+    let narrow = |settled: Option<u64>, default| {
+        settled.map_or(default, |value| u32::try_from(value).unwrap_or(u32::MAX))
+    };
+    let (subtables, cells) = (narrow(subtables, SUBTABLES), narrow(cells, CELLS));
+    let (value, settled_remainder) = (narrow(value, 0), narrow(remainder, 1));
+    // Checked by building the smallest table that has them.
+    DLeftParams::new(subtables, 1, cells, settled_remainder, value)?;
+    let keys = goal.sized_keys();
+    let per_bucket_of_all = f64::from(subtables) * planned_load(subtables, cells);
+    let least = (libm::ceil(keys as f64 / per_bucket_of_all) as u64).max(1);
+    let build = |buckets: u64, remainder: u32| {
+        DLeftParams::new(subtables, buckets, cells, remainder, value)
+    };
+    if let (Some(buckets), Some(remainder)) = (buckets, remainder) {
+        return Ok(build(buckets, u32::try_from(remainder).unwrap_or(u32::MAX))?);
+    }
+    let remainders = match remainder {
+        Some(_) => settled_remainder..=settled_remainder,
+        None => 1..=MAX_REMAINDER,
+    };
+    match (goal.size, goal.budget()) {
+        (Size::Rate(asked), _) => {
+            let fits = |params: &DLeftParams| rate(params, keys) <= asked;
+            let identities = identities_for(asked, keys);
+            let tables = remainders.filter_map(|remainder| {
+                let wanted = libm::ceil(identities / libm::exp2(f64::from(remainder)));
+                let wanted = buckets.unwrap_or((wanted as u64).max(least));
+                // Rounding may have cost the last digit.
+                let nearby = (wanted..=wanted.saturating_add(u64::from(buckets.is_none()))).take(2);
+                nearby.filter_map(|buckets| build(buckets, remainder).ok()).find(fits)
+            });
+            let nearest = model::rate(MAX_UNIVERSE as f64, keys);
+            let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
+            tables.min_by_key(DLeftParams::bits).ok_or(unreachable)
+        }
+        (_, budget) => {
+            let budget = budget.unwrap_or(0);
+            let tables = remainders.clone().filter_map(|remainder| {
+                let most = budget / build(1, remainder).ok()?.bits();
+                let buckets = buckets.unwrap_or(most);
+                let enough = least <= buckets && buckets <= most;
+                build(buckets.max(1), remainder).ok().filter(|_| enough)
+            });
+            let smallest = build(least, *remainders.start())?;
+            let too_few = PlanError::TooFewBits {
+                kind,
+                asked: budget as f64 / keys as f64,
+                least: smallest.bits() as f64 / keys as f64,
+            };
+            tables.max_by_key(DLeftParams::universe).ok_or(too_few)
+        }
+    }
+}
+
+/// The fewest identities of which so many keys leave this share untouched.
+fn identities_for(rate: f64, keys: u64) -> f64 {
+    -1.0 / libm::expm1(libm::log1p(-rate) / keys as f64)
+}
+
+fn rate(params: &DLeftParams, keys: u64) -> f64 {
+    model::rate(params.universe() as f64, keys)
+}
+
+/// What a table with these params will do when it holds so many keys, after growing if it must.
+pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
+    let distinct = model::distinct(params.universe() as f64, keys);
+    let mut grown = *params;
+    while grown.all_cells() as f64 <= distinct
+        && let Ok(larger) = grown.grown()
+    {
+        grown = larger;
+    }
+    let loads = f64::from(LOAD_BITS) * grown.all_buckets() as f64;
+    let trimmed = loads + distinct * f64::from(grown.cell_bits());
+    let wire = wire::planned_len(
+        DLeftParams::NAMES.len(),
+        Encoding::Trimmed,
+        libm::ceil(trimmed / 8.0) as u64,
+    );
+    let per_key = |bits: f64| bits / keys.max(1) as f64;
+    let all = lines(&grown, grown.subtables());
+    Prediction {
+        rate: rate(&grown, keys),
+        rate_spread: power_spread(grown.universe(), keys, 1),
+        bits_per_key: per_key(grown.bits().next_multiple_of(Line::BITS) as f64),
+        wire_bits_per_key: per_key(wire as f64 * 8.0),
+        blocks_per_insert: all,
+        blocks_per_hit: lines_of_hit(&grown, distinct),
+        blocks_per_miss: all,
+    }
+}
+
+/// A member is found in its subtable, after those on the left have been read.
+fn lines_of_hit(params: &DLeftParams, distinct: f64) -> f64 {
+    let load = distinct / params.all_buckets() as f64;
+    let loads = Loads::inserted(params.subtables() as usize, load);
+    let held = |subtable: u32| -> f64 {
+        (1..=params.cells()).map(|height| loads.share(height as usize, subtable as usize)).sum()
+    };
+    let all: f64 = (0..params.subtables()).map(held).sum();
+    let read = |subtable: u32| held(subtable) * lines(params, subtable + 1);
+    if all > 0.0 { (0..params.subtables()).map(read).sum::<f64>() / all } else { 1.0 }
+}
+
+/// Distinct cache lines of one bucket in each of the first `subtables` subtables, on average.
+fn lines(params: &DLeftParams, subtables: u32) -> f64 {
+    let width = u64::from(params.cells() * params.cell_bits());
+    let touched = |bucket: u64| {
+        let start = bucket * width;
+        start / Line::BITS..=(start + width - 1) / Line::BITS
+    };
+    let buckets = params.buckets();
+    if params.bits() > FEW_LINES * Line::BITS {
+        // No two buckets share a line, or hardly ever; where buckets lie in lines repeats after so many.
+        let period = Line::BITS.min(buckets);
+        let lines: u64 = (0..period).map(|bucket| touched(bucket).count() as u64).sum();
+        return f64::from(subtables) * lines as f64 / period as f64;
+    }
+    // A line is left out if each subtable's bucket lies elsewhere.
+    let all = params.bits().div_ceil(Line::BITS) as usize;
+    let mut left_out = alloc::vec![1.0; all];
+    for subtable in 0..u64::from(subtables) {
+        let mut hits = alloc::vec![0_u64; all];
+        for bucket in subtable * buckets..(subtable + 1) * buckets {
+            touched(bucket).for_each(|line| hits[line as usize] += 1);
+        }
+        for (left, hits) in left_out.iter_mut().zip(hits) {
+            *left *= 1.0 - hits as f64 / buckets as f64;
+        }
+    }
+    left_out.iter().map(|left| 1.0 - left).sum()
+}

@@ -1,0 +1,102 @@
+//! The trimmed form: for every bucket the number of its used cells, four bits, and these cells as they lie in memory; then
+//! what is in the stash, as [`section::list`]. The packed form is [`section::pack`]: it forgets where identities lie, and the
+//! reader places them anew.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::bucket::{Cell, max_count};
+use super::params::{COUNTER_BITS, DLeftParams};
+use super::table::Table;
+use crate::bits::{BitReader, BitWriter};
+use crate::filter::Invalid;
+use crate::group::section;
+use crate::wire::{Frame, Payload, WireError};
+
+const CELLS: u8 = 0;
+/// Bits of the number of used cells.
+pub(super) const LOAD_BITS: u32 = 4;
+
+const ENDS: Invalid = Invalid("the cells end before the buckets do");
+
+fn table_bytes(params: &DLeftParams) -> u64 {
+    params.bits().div_ceil(8)
+}
+
+/// The sections of a table.
+pub(super) fn encode<'a>(table: &Table) -> Vec<Payload<'a>> {
+    let params = table.params();
+    let mut cells = BitWriter::default();
+    for bucket in 0..params.all_buckets() {
+        cells.put(table.cells(bucket).count() as u64, LOAD_BITS);
+        for Cell { remainder, count, value } in table.cells(bucket) {
+            cells.put(count - 1, COUNTER_BITS);
+            cells.put(remainder, params.remainder());
+            cells.put(value, params.value());
+        }
+    }
+    let mut payloads = vec![Payload::trimmed(CELLS, cells.finish(), table_bytes(params))];
+    if !table.stash().is_empty() {
+        payloads.push(section::list(table.stash().entries()));
+    }
+    payloads
+}
+
+/// A table from its sections; whether each identity is where it may be is for `validate` to say.
+pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table, WireError> {
+    let (bytes, decoded) = frame.trimmed(CELLS)?;
+    section::check_decoded(decoded, table_bytes(&params))?;
+    // Every bucket has its number at least, so that a short input cannot ask for a large table.
+    if bytes.len() as u64 * 8 / u64::from(LOAD_BITS) < params.all_buckets() {
+        return Err(ENDS.into());
+    }
+    let mut table = new_table(params)?;
+    let mut reader = BitReader::new(&bytes);
+    for bucket in 0..params.all_buckets() {
+        for _ in 0..reader.get(LOAD_BITS).ok_or(ENDS)? {
+            let cell = read_cell(&mut reader, &params).ok_or(ENDS)?;
+            if cell.count > max_count(cell.remainder) || !table.append(bucket, cell) {
+                return Err(Invalid("a bucket or a counter holds more than it can").into());
+            }
+        }
+    }
+    if !reader.ends_here() {
+        return Err(Invalid("something follows the last bucket").into());
+    }
+    if frame.has_more() {
+        let stash = section::read_list(frame)?;
+        let within = |value: u64| value >> params.value() == 0;
+        if stash.iter().any(|one| one.identity >= params.universe() || !within(one.value)) {
+            return Err(section::LIST_ORDER.into());
+        }
+        table.set_stash(&stash).map_err(|_| section::no_memory(u64::MAX))?;
+    }
+    Ok(table)
+}
+
+fn read_cell(reader: &mut BitReader<'_>, params: &DLeftParams) -> Option<Cell> {
+    Some(Cell {
+        count: reader.get(COUNTER_BITS)? + 1,
+        remainder: reader.get(params.remainder())?,
+        value: reader.get(params.value())?,
+    })
+}
+
+fn new_table(params: DLeftParams) -> Result<Table, WireError> {
+    Table::new(params).map_err(|refused| section::no_memory(refused.bytes))
+}
+
+/// The packed section of a table.
+pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
+    let params = table.params();
+    section::pack(&table.groups(), params.universe(), params.value(), table_bytes(params))
+}
+
+/// A table from its packed section.
+pub(super) fn unpack(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table, WireError> {
+    let bytes = table_bytes(&params);
+    let groups = section::unpack(frame, params.universe(), params.value(), bytes)?;
+    let mut table = new_table(params)?;
+    table.add_all(&groups, 0).map_err(|_| section::no_memory(u64::MAX))?;
+    Ok(table)
+}

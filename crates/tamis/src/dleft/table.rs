@@ -1,0 +1,424 @@
+//! The table: a multiset of identities in d subtables, which never loses one.
+
+use alloc::vec::Vec;
+
+use super::bucket::{Buckets, Cell, max_count};
+use super::choices::{Choice, Choices};
+use super::params::DLeftParams;
+use crate::bits::OutOfMemory;
+use crate::filter::{Absent, Full, Invalid};
+use crate::group::{Group, Spill};
+
+/// A cell of a bucket of the table.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    bucket: u64,
+    cell: u32,
+}
+
+/// A table of identities.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    params: DLeftParams,
+    choices: Choices,
+    buckets: Buckets,
+    /// Used cells.
+    used: u64,
+    /// Whole entries that found no cell, and the surplus of those whose cell counts no further.
+    stash: Spill,
+    /// The table grows when it holds more than this; all its cells, unless growing has failed before.
+    grow_above: u64,
+}
+
+impl Table {
+    pub(super) fn new(params: DLeftParams) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            params,
+            choices: Choices::new(params.subtables(), params.universe(), params.remainder()),
+            buckets: Buckets::new(&params)?,
+            used: 0,
+            stash: Spill::default(),
+            grow_above: params.all_cells(),
+        })
+    }
+
+    pub(super) fn params(&self) -> &DLeftParams {
+        &self.params
+    }
+
+    /// Used cells.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    pub(super) fn stash(&self) -> &Spill {
+        &self.stash
+    }
+
+    pub(super) fn footprint(&self) -> u64 {
+        self.buckets.footprint() + self.stash.footprint()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.buckets.clear();
+        self.used = 0;
+        self.stash.clear();
+    }
+
+    /// The choice of an identity in a subtable, its bucket numbered among those of all subtables.
+    #[inline]
+    fn choice(&self, subtable: u32, identity: u64) -> Choice {
+        let choice = self.choices.choice(subtable, identity);
+        Choice { bucket: u64::from(subtable) * self.params.buckets() + choice.bucket, ..choice }
+    }
+
+    /// The choices of an identity, from left to right.
+    #[inline]
+    fn choices(&self, identity: u64) -> impl Iterator<Item = Choice> + use<'_> {
+        (0..self.params.subtables()).map(move |subtable| self.choice(subtable, identity))
+    }
+
+    /// The identity of a cell.
+    fn identity(&self, bucket: u64, remainder: u64) -> u64 {
+        let (subtable, bucket) = (bucket / self.params.buckets(), bucket % self.params.buckets());
+        self.choices.identity(subtable as u32, Choice { bucket, remainder })
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, identity: u64) {
+        for choice in self.choices(identity) {
+            self.buckets.prefetch(choice.bucket);
+        }
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, identity: u64) -> bool {
+        self.choices(identity).any(|choice| self.buckets.has(choice.bucket, choice.remainder))
+            || !self.stash.is_empty() && !self.stash.of(identity).is_empty()
+    }
+
+    /// The cells of an identity: one for each of its values.
+    fn cells_of(&self, identity: u64) -> impl Iterator<Item = (Slot, Cell)> + use<'_> {
+        let holds = |choice: &Choice| self.buckets.has(choice.bucket, choice.remainder);
+        self.choices(identity).filter(holds).flat_map(|Choice { bucket, remainder }| {
+            let found = self.buckets.find(bucket, remainder);
+            found.map(move |(cell, content)| (Slot { bucket, cell }, content))
+        })
+    }
+
+    /// The cell of an identity with this value.
+    fn cell_of(&self, identity: u64, value: u64) -> Option<(Slot, Cell)> {
+        self.cells_of(identity).find(|(_, content)| content.value == value)
+    }
+
+    /// How often an identity is in.
+    pub(super) fn count(&self, identity: u64) -> u64 {
+        let cells: u64 = self.cells_of(identity).map(|(_, content)| content.count).sum();
+        let stashed: u64 = self.stash.of(identity).iter().map(|entry| entry.count).sum();
+        cells.saturating_add(stashed)
+    }
+
+    /// The values of an identity, smallest first.
+    pub(super) fn values(&self, identity: u64) -> Vec<u64> {
+        let cells = self.cells_of(identity).map(|(_, content)| content.value);
+        let stashed = self.stash.of(identity).iter().map(|entry| entry.value);
+        let mut values: Vec<u64> = cells.chain(stashed).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// Whether an identity that is new to the table would find a cell without a move.
+    pub(super) fn has_room(&self, identity: u64) -> bool {
+        self.choices(identity).any(|choice| self.buckets.load(choice.bucket) < self.params.cells())
+    }
+
+    /// Inserts so many copies; true if the identity was not in before.
+    pub(super) fn insert(&mut self, group: Group) -> Result<bool, Full> {
+        let new = !self.contains(group.identity);
+        if self.used + self.stash.len() as u64 >= self.grow_above && new {
+            self.grow_or_wait();
+        }
+        self.put(group, new)?;
+        Ok(new)
+    }
+
+    /// Puts so many copies into a cell, as far as it counts, and the rest into the stash; `new` says that the identity is
+    /// not in.
+    fn put(&mut self, group: Group, new: bool) -> Result<(), Full> {
+        let Group { identity, value, count } = group;
+        let mut left = count;
+        if new {
+            left -= self.place(group);
+        } else if let Some((slot, content)) = self.cell_of(identity, value) {
+            let here = left.min(max_count(content.remainder) - content.count);
+            let content = Cell { count: content.count + here, ..content };
+            self.buckets.set_cell(slot.bucket, slot.cell, content);
+            left -= here;
+        } else if self.stash.of(identity).iter().all(|entry| entry.value != value) {
+            left -= self.place(group);
+        }
+        if left > 0 && !self.stash.add(identity, value, left) {
+            return Err(Full { keys: self.used, inserted: 0 });
+        }
+        Ok(())
+    }
+
+    /// Places what is not in the table in its least loaded bucket, the leftmost of several; if all are full, in the first
+    /// after moving something out of it. Returns how many copies the cell took: 0 if there is none.
+    fn place(&mut self, group: Group) -> u64 {
+        let mut least: Option<(u32, Choice)> = None;
+        for subtable in 0..self.params.subtables() {
+            let choice = self.choice(subtable, group.identity);
+            let load = self.buckets.load(choice.bucket);
+            if least.is_none_or(|(lowest, _)| load < lowest) {
+                least = Some((load, choice));
+            }
+        }
+        let Some((load, mut choice)) = least else { return 0 };
+        let mut cell = load;
+        if load == self.params.cells() {
+            choice = self.choice(0, group.identity);
+            let Some(freed) = self.move_one(choice.bucket) else { return 0 };
+            cell = freed;
+        }
+        let here = group.count.min(max_count(choice.remainder));
+        let content = Cell { remainder: choice.remainder, count: here, value: group.value };
+        self.buckets.set_cell(choice.bucket, cell, content);
+        self.used += 1;
+        here
+    }
+
+    /// Moves something out of a full bucket of the first subtable into another of its choices. Returns the cell that it
+    /// leaves.
+    fn move_one(&mut self, bucket: u64) -> Option<u32> {
+        for cell in 0..self.params.cells() {
+            let content = self.buckets.cell(bucket, cell)?;
+            let identity = self.identity(bucket, content.remainder);
+            let others = (1..self.params.subtables()).map(|to| self.choice(to, identity));
+            let mut others = others.map(|to| (to, self.buckets.load(to.bucket)));
+            let roomy = others.find(|(to, load)| {
+                *load < self.params.cells() && content.count <= max_count(to.remainder)
+            });
+            if let Some((to, load)) = roomy {
+                let content = Cell { remainder: to.remainder, ..content };
+                self.buckets.set_cell(to.bucket, load, content);
+                return Some(cell);
+            }
+        }
+        None
+    }
+
+    /// Removes one, with this value if one is given; otherwise of several values the smallest.
+    pub(super) fn remove(&mut self, identity: u64, value: Option<u64>) -> Result<(), Absent> {
+        let fits = |other: u64| value.is_none_or(|value| value == other);
+        let cells = self.cells_of(identity).filter(|(_, content)| fits(content.value));
+        let in_cell = cells.min_by_key(|(_, content)| content.value);
+        let stashed = self.stash.of(identity).iter().map(|entry| entry.value);
+        let in_stash = stashed.filter(|&value| fits(value)).min();
+        match (in_cell, in_stash) {
+            // Of equal value, what is in the stash is the surplus of the cell.
+            (Some((slot, content)), in_stash)
+                if in_stash.is_none_or(|value| content.value < value) =>
+            {
+                self.count_down(slot, content);
+            }
+            (_, Some(value)) => {
+                self.stash.take(identity, value);
+            }
+            _ => return Err(Absent),
+        }
+        Ok(())
+    }
+
+    fn count_down(&mut self, slot: Slot, content: Cell) {
+        if content.count > 1 {
+            let content = Cell { count: content.count - 1, ..content };
+            self.buckets.set_cell(slot.bucket, slot.cell, content);
+            return;
+        }
+        self.buckets.free_cell(slot.bucket, slot.cell);
+        self.used -= 1;
+        self.take_back();
+    }
+
+    /// Tries to find a cell for one entry of the stash, now that one is free: another one each time, so that the stash
+    /// empties as the table does.
+    fn take_back(&mut self) {
+        let entries = self.stash.entries();
+        let turn = self.used.checked_rem(entries.len() as u64);
+        let Some(&entry) = turn.and_then(|turn| entries.get(turn as usize)) else { return };
+        if self.cell_of(entry.identity, entry.value).is_some() {
+            return; // Surplus of a cell that counts no further.
+        }
+        let placed = self.place(entry);
+        if placed > 0 {
+            self.stash.take_many(entry.identity, entry.value, placed);
+        }
+    }
+
+    /// Takes so many copies away; on an error some are gone.
+    pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
+        for _ in 0..group.count {
+            self.remove(group.identity, Some(group.value))?;
+        }
+        Ok(())
+    }
+
+    /// Twice the buckets. If there is no memory, or no such layout, the stash takes what finds no cell.
+    fn grow_or_wait(&mut self) {
+        let grown = self.params.grown().ok().and_then(|params| self.resized(params).ok());
+        match grown {
+            Some(table) => *self = table,
+            // Not again for every key.
+            None => self.grow_above = self.grow_above.saturating_mul(2).max(1),
+        }
+    }
+
+    /// The same identities under params of the same universe. What was in a subtable stays in it, as far as there is room.
+    pub(super) fn resized(&self, params: DLeftParams) -> Result<Self, Full> {
+        let full = Full { keys: self.used, inserted: 0 };
+        let mut table = Self::new(params).map_err(|_| full)?;
+        let mut left = Vec::new();
+        for bucket in 0..self.params.all_buckets() {
+            let subtable = (bucket / self.params.buckets()) as u32;
+            for cell in 0..self.params.cells() {
+                let Some(content) = self.buckets.cell(bucket, cell) else { break };
+                let identity = self.identity(bucket, content.remainder);
+                let to = table.choice(subtable, identity);
+                let load = table.buckets.load(to.bucket);
+                if load < params.cells() && content.count <= max_count(to.remainder) {
+                    let content = Cell { remainder: to.remainder, ..content };
+                    table.buckets.set_cell(to.bucket, load, content);
+                    table.used += 1;
+                } else {
+                    left.try_reserve(1).map_err(|_| full)?;
+                    left.push(Group { identity, value: content.value, count: content.count });
+                }
+            }
+        }
+        table.add_all(&left, 0)?;
+        table.add_all(self.stash.entries(), 0)?;
+        Ok(table)
+    }
+
+    /// Adds groups whose identities lose their lowest `dropped` bits. They may be in order: the choices of neighbours lie
+    /// far apart.
+    pub(super) fn add_all(&mut self, groups: &[Group], dropped: u32) -> Result<(), Full> {
+        let shorter = |group: &Group| Group { identity: group.identity >> dropped, ..*group };
+        groups.iter().try_for_each(|group| self.put(shorter(group), false))
+    }
+
+    /// What one bucket holds.
+    pub(super) fn cells(&self, bucket: u64) -> impl Iterator<Item = Cell> + use<'_> {
+        (0..self.params.cells()).map_while(move |cell| self.buckets.cell(bucket, cell))
+    }
+
+    /// Appends a cell to a bucket; false if it is full.
+    pub(super) fn append(&mut self, bucket: u64, content: Cell) -> bool {
+        let load = self.buckets.load(bucket);
+        if load == self.params.cells() {
+            return false;
+        }
+        self.buckets.set_cell(bucket, load, content);
+        self.used += 1;
+        true
+    }
+
+    /// Makes these the stash, as they are.
+    pub(super) fn set_stash(&mut self, entries: &[Group]) -> Result<(), Full> {
+        let full = Full { keys: self.used, inserted: 0 };
+        for &Group { identity, value, count } in entries {
+            if !self.stash.add(identity, value, count) {
+                return Err(full);
+            }
+        }
+        Ok(())
+    }
+
+    /// All that is in, in order of identity and value.
+    pub(super) fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = (0..self.params.all_buckets())
+            .flat_map(|bucket| {
+                self.cells(bucket).map(move |Cell { remainder, count, value }| {
+                    let identity = self.identity(bucket, remainder);
+                    Group { identity, value, count }
+                })
+            })
+            .chain(self.stash.entries().iter().copied())
+            .collect();
+        groups.sort_unstable_by_key(Group::key);
+        groups.dedup_by(|surplus, cell| {
+            let same = surplus.key() == cell.key();
+            if same {
+                cell.count = cell.count.saturating_add(surplus.count);
+            }
+            same
+        });
+        groups
+    }
+
+    /// Different identities.
+    pub(super) fn distinct(&self) -> u64 {
+        if self.params.value() == 0 {
+            let surplus = self.stash.entries().iter();
+            let whole = surplus.filter(|entry| self.cells_of(entry.identity).next().is_none());
+            return self.used + whole.count() as u64;
+        }
+        self.groups().chunk_by(|a, b| a.identity == b.identity).count() as u64
+    }
+
+    /// Checks every invariant.
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        if !self.buckets.is_tidy(self.params.all_buckets()) {
+            return Err(Invalid("the used cells of a bucket are not its first"));
+        }
+        let mut used = 0;
+        for bucket in 0..self.params.all_buckets() {
+            for (cell, content) in self.cells(bucket).enumerate() {
+                used += 1;
+                let identity = self.identity(bucket, content.remainder);
+                let mut same =
+                    self.cells_of(identity).filter(|found| found.1.value == content.value);
+                let itself = |found: &(Slot, Cell)| {
+                    (found.0.bucket, found.0.cell as usize) == (bucket, cell)
+                };
+                if !same.all(|found| itself(&found)) {
+                    return Err(Invalid("an identity is in two cells"));
+                }
+            }
+        }
+        let surplus_or_whole = |entry: &Group| {
+            let mut same =
+                self.cells_of(entry.identity).filter(|found| found.1.value == entry.value);
+            entry.count > 0
+                && same.all(|(_, content)| content.count == max_count(content.remainder))
+        };
+        if !self.stash.entries().iter().all(surplus_or_whole) {
+            return Err(Invalid("the stash holds what its cell could count"));
+        }
+        if used == self.used { Ok(()) } else { Err(Invalid("the number of cells is wrong")) }
+    }
+
+    /// Distinct cache lines of the buckets that a question for this identity reads.
+    pub(super) fn lines_to_contain(&self, identity: u64) -> u32 {
+        let asked = |choice: &Choice| self.buckets.has(choice.bucket, choice.remainder);
+        let until = self.choices(identity).position(|choice| asked(&choice));
+        let read = until.map_or(self.params.subtables() as usize, |found| found + 1);
+        self.lines(identity, read)
+    }
+
+    /// Distinct cache lines of all buckets of an identity.
+    pub(super) fn lines_to_insert(&self, identity: u64) -> u32 {
+        self.lines(identity, self.params.subtables() as usize)
+    }
+
+    fn lines(&self, identity: u64, buckets: usize) -> u32 {
+        let choices = self.choices(identity).take(buckets);
+        let mut lines: Vec<u64> =
+            choices.flat_map(|choice| self.buckets.lines(choice.bucket)).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines.len() as u32
+    }
+}
