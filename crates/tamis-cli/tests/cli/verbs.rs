@@ -1,5 +1,7 @@
 //! Every verb does what its help says.
 
+use serde_json::Value;
+
 use crate::tool::{Folder, numbers};
 
 #[test]
@@ -30,6 +32,28 @@ fn sizes_are_met() {
     assert_eq!(bits(&["--param", "bits=4096", "--memory", "8KiB"]), 4_096);
     assert_eq!(bits(&["--rate", "1%"]), bits(&[]), "1% is the default");
     assert!(bits(&["--rate", "0.1%"]) > bits(&["--rate", "1%"]));
+}
+
+#[test]
+fn a_crowded_table_says_so_and_loses_nothing() {
+    let folder = Folder::new();
+    let build = |keys: u64| {
+        folder.write("keys", numbers(keys));
+        let fixed = ["--param", "buckets=64", "--param", "remainder=14"];
+        let run =
+            folder.run(&[&["build", "--kind", "dleft"], &fixed[..], &["-o", "f", "keys"]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(folder.ok(&["check", "f", "keys"]), numbers(keys));
+        folder.json(&["info", "--json", "f"])
+    };
+    // 4 subtables of 64 buckets of 8 cells: a load of 6, 7.5 and all but 8.
+    assert_eq!((&build(1536)["warning"], &build(1536)["overflow"]), (&Value::Null, &0.into()));
+    let facts = build(1920);
+    assert!(facts["warning"].as_str().expect("a warning").contains("the table is 93."));
+    assert!(build(2047)["overflow"].as_u64() > Some(0));
+    let run = folder.run(&["info", "f"]);
+    assert!(run.stderr.contains("entries beside it: answers stay right"), "{}", run.stderr);
+    assert!(folder.ok(&["info", "f"]).contains("overflow"));
 }
 
 #[test]
