@@ -253,13 +253,15 @@ impl Table {
         }
         let placed = self.place(entry);
         if placed > 0 {
-            self.stash.take_many(entry.identity, entry.value, placed);
+            self.stash.take_up_to(entry.identity, entry.value, placed);
         }
     }
 
     /// Takes so many copies away; on an error some are gone.
     pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
-        for _ in 0..group.count {
+        // The stash may count to any number; cells do not.
+        let stashed = self.stash.take_up_to(group.identity, group.value, group.count);
+        for _ in stashed..group.count {
             self.remove(group.identity, Some(group.value))?;
         }
         Ok(())

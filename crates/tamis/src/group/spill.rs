@@ -66,21 +66,21 @@ impl Spill {
 
     /// Takes one away; false if there is none.
     pub(crate) fn take(&mut self, identity: u64, value: u64) -> bool {
-        self.take_many(identity, value, 1)
+        self.take_up_to(identity, value, 1) == 1
     }
 
-    /// Takes so many away; false, and nothing changed, if there are not so many.
-    pub(crate) fn take_many(&mut self, identity: u64, value: u64, count: u64) -> bool {
-        let Ok(at) = self.find(identity, value) else { return false };
-        let Some(left) = self.entries[at].count.checked_sub(count) else { return false };
-        self.entries[at].count = left;
-        if left == 0 {
+    /// Takes so many away, or all there are; returns how many.
+    pub(crate) fn take_up_to(&mut self, identity: u64, value: u64, count: u64) -> u64 {
+        let Ok(at) = self.find(identity, value) else { return 0 };
+        let taken = count.min(self.entries[at].count);
+        self.entries[at].count -= taken;
+        if self.entries[at].count == 0 {
             self.entries.remove(at);
             if self.entries.is_empty() {
                 self.entries = Vec::new(); // Memory that is not needed is not held.
             }
         }
-        true
+        taken
     }
 
     pub(crate) fn clear(&mut self) {

@@ -264,7 +264,9 @@ impl Table {
     /// Takes many copies away; on an error some are gone.
     pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
         let value = self.told_apart(group.value);
-        for _ in 0..group.count {
+        // The spill may count to any number; cells do not.
+        let spilled = self.spill.take_up_to(group.identity, group.value, group.count);
+        for _ in spilled..group.count {
             self.remove(self.place_of(group.identity), value)?;
         }
         Ok(())
