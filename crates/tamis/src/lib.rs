@@ -27,6 +27,7 @@
 //! | to remove keys and count them, quicker than that and in less than half of a counting filter | [`DLeft`] |
 //! | to remove keys with quick inserts, memory no matter | [`CountingBloom`] |
 //! | the least memory of all, built once | [`CompressedBloom`] |
+//! | an exact map that reads little memory, keys included | [`FastTable`] |
 //! | to send a filter, and then what changes | [`Stored::pack`], [`Delta`] |
 //! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
 //!
@@ -61,6 +62,7 @@ pub mod compressed;
 pub mod delta;
 mod digest;
 pub mod dleft;
+pub mod fast_table;
 pub mod filter;
 mod group;
 mod key;
@@ -77,6 +79,7 @@ pub use compressed::CompressedBloom;
 pub use delta::{Delta, DeltaError};
 pub use digest::{Digest, HashId, Hasher};
 pub use dleft::DLeft;
+pub use fast_table::FastTable;
 pub use filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
     ResizeError, Stored,

@@ -5,16 +5,16 @@
 /// that the first lines are still in the cache when the last are asked for.
 pub(crate) const AHEAD: usize = 16;
 
-/// Starts fetching the line that holds word `index`; does nothing where there is no such instruction.
+/// Starts fetching the line in which item `index` begins; does nothing where there is no such instruction.
 #[inline]
-pub(crate) fn prefetch(words: &[u64], index: usize) {
+pub(crate) fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let address = words.as_ptr().wrapping_add(index);
+        let address = items.as_ptr().wrapping_add(index);
         // SAFETY: a prefetch never faults and changes nothing that a program can see, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (words, index);
+    let _ = (items, index);
 }

@@ -1,0 +1,76 @@
+//! The naive table: one bucket a key, a list a bucket, no filter.
+
+use super::counters::Counters;
+use super::layout::Place;
+use super::lists::Lists;
+use super::params::TableParams;
+use super::trace::Trace;
+use crate::address::reduce;
+use crate::bits::OutOfMemory;
+use crate::digest::Digest;
+use crate::filter::Invalid;
+
+/// One bucket a key, and all items of a bucket in a list: what the papers measure against.
+#[derive(Clone, Debug)]
+pub struct Chained {
+    lists: Lists,
+}
+
+impl Chained {
+    fn bucket(&self, digest: Digest) -> u32 {
+        reduce(digest.0, self.lists.len().into()) as u32
+    }
+}
+
+impl Place for Chained {
+    fn new(params: TableParams) -> Result<Self, OutOfMemory> {
+        Ok(Self { lists: Lists::new(params.buckets())? })
+    }
+
+    fn find<T: Trace>(
+        &self,
+        digest: Digest,
+        is: impl Fn(u32) -> bool,
+        trace: &mut T,
+    ) -> Option<u32> {
+        trace.head();
+        self.lists.walk(self.bucket(digest)).find(|&item| {
+            trace.node();
+            is(item)
+        })
+    }
+
+    fn prepare(&mut self, items: u64, _: Digest) -> Result<(), OutOfMemory> {
+        self.lists.prepare(items)
+    }
+
+    fn link<T: Trace>(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut T) {
+        self.lists.push(self.bucket(digest), item);
+    }
+
+    fn unlink<T: Trace>(
+        &mut self,
+        item: u32,
+        digest: Digest,
+        _: impl Fn(u32) -> Digest,
+        _: &mut T,
+    ) {
+        self.lists.remove(self.bucket(digest), item);
+    }
+
+    fn rename(&mut self, from: u32, to: u32, digest: Digest) {
+        self.lists.rename(self.bucket(digest), from, to);
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        None
+    }
+
+    fn footprint(&self) -> u64 {
+        self.lists.footprint()
+    }
+
+    fn validate(&self, items: u32, digest_of: impl Fn(u32) -> Digest) -> Result<(), Invalid> {
+        self.lists.validate_all(items, |item, bucket| bucket == self.bucket(digest_of(item)))
+    }
+}

@@ -1,0 +1,199 @@
+//! The on-chip part: a counter for every bucket, exact for ever.
+
+use alloc::vec;
+
+use super::params::{MAX_HASHES, TableParams};
+use super::trace::Trace;
+use crate::address::probes;
+use crate::bits::{self, OutOfMemory, Packed, field};
+use crate::digest::Digest;
+use crate::filter::Invalid;
+
+/// Bits of a counter at first. 15 is beyond what random keys reach at any sensible size.
+const WIDTH: u32 = 4;
+
+/// The different buckets of a key, in the order of its hash functions.
+///
+/// Two functions may hit one bucket. It counts once: a list that took a key twice would link a node to itself.
+#[derive(Clone, Copy)]
+pub(super) struct Buckets {
+    at: [u32; MAX_HASHES as usize],
+    len: usize,
+}
+
+impl Buckets {
+    /// The buckets of a digest in a table with these params.
+    pub(super) fn of(digest: Digest, hashes: u32, buckets: u64) -> Self {
+        let mut these = Self { at: [0; MAX_HASHES as usize], len: 0 };
+        for bucket in probes(digest, hashes, buckets) {
+            let bucket = bucket as u32;
+            if !these.contains(bucket) {
+                these.at[these.len] = bucket;
+                these.len += 1;
+            }
+        }
+        these
+    }
+
+    pub(super) fn as_slice(&self) -> &[u32] {
+        &self.at[..self.len]
+    }
+
+    pub(super) fn contains(&self, bucket: u32) -> bool {
+        self.as_slice().contains(&bucket)
+    }
+}
+
+/// A counting filter that never saturates: for every bucket, how many keys have it among theirs.
+///
+/// The home of a key and the length of a walk depend on these numbers, so that one that is wrong loses keys. A counter that
+/// would overflow makes all of them twice as wide.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    cells: Packed,
+    hashes: u32,
+}
+
+impl Counters {
+    pub(super) fn new(params: TableParams) -> Result<Self, OutOfMemory> {
+        Ok(Self { cells: Packed::zeroed(params.buckets(), WIDTH)?, hashes: params.hashes() })
+    }
+
+    /// How many counters: one a bucket.
+    pub fn buckets(&self) -> u64 {
+        self.cells.len()
+    }
+
+    /// Bits of a counter: 4, until one would overflow.
+    pub fn width(&self) -> u32 {
+        self.cells.width()
+    }
+
+    /// How many keys have this bucket among theirs; 0 where there is no such bucket.
+    pub fn count(&self, bucket: u64) -> u64 {
+        if bucket < self.cells.len() { self.cells.get(bucket) } else { 0 }
+    }
+
+    /// Bits of memory held: what has to fit in the cache.
+    pub fn footprint(&self) -> u64 {
+        self.cells.words().footprint()
+    }
+
+    pub(super) fn buckets_of(&self, digest: Digest) -> Buckets {
+        Buckets::of(digest, self.hashes, self.cells.len())
+    }
+
+    /// The home of a key by its buckets: the one with the least counter, the first of those that are equal.
+    pub(super) fn home(&self, buckets: &Buckets) -> u32 {
+        self.home_if(buckets, |_| 0)
+    }
+
+    /// The home as it would be if the counters were higher by so much.
+    pub(super) fn home_if(&self, buckets: &Buckets, higher: impl Fn(u32) -> u64) -> u32 {
+        let counted = |&bucket: &u32| (self.cells.get(bucket.into()) + higher(bucket), bucket);
+        buckets.as_slice().iter().map(counted).min().map_or(0, |(_, bucket)| bucket)
+    }
+
+    /// The home of a key and its counter; `None` if some counter is 0, and so the key not in.
+    #[inline]
+    pub(super) fn find_home<T: Trace>(&self, digest: Digest, trace: &mut T) -> Option<(u32, u64)> {
+        let (words, width) = (self.cells.words().as_slice(), self.cells.width());
+        let mut least = (u64::MAX, 0);
+        for bucket in probes(digest, self.hashes, self.cells.len()) {
+            trace.counter();
+            let count = field::get(words, bucket * u64::from(width), width);
+            if count == 0 {
+                return None;
+            }
+            least = least.min((count, bucket));
+        }
+        Some((least.1 as u32, least.0))
+    }
+
+    /// Starts fetching the counters of a key.
+    #[inline]
+    pub(super) fn prefetch(&self, digest: Digest) {
+        let (words, width) = (self.cells.words().as_slice(), u64::from(self.cells.width()));
+        for bucket in probes(digest, self.hashes, self.cells.len()) {
+            bits::prefetch(words, (bucket * width / 64) as usize);
+        }
+    }
+
+    /// Makes sure that these counters can be raised.
+    pub(super) fn prepare(&mut self, buckets: &Buckets) -> Result<(), OutOfMemory> {
+        let full = self.cells.max_value();
+        if buckets.as_slice().iter().any(|&bucket| self.cells.get(bucket.into()) == full) {
+            let mut wider = Packed::zeroed(self.cells.len(), 2 * self.cells.width())?;
+            for (bucket, count) in self.cells.iter().enumerate() {
+                wider.set(bucket as u64, count);
+            }
+            self.cells = wider;
+        }
+        Ok(())
+    }
+
+    /// Counts a key, for which there is room: see [`prepare`](Self::prepare).
+    pub(super) fn raise(&mut self, buckets: &Buckets) {
+        for &bucket in buckets.as_slice() {
+            let count = self.cells.get(bucket.into());
+            debug_assert!(count < self.cells.max_value());
+            self.cells.set(bucket.into(), count + 1);
+        }
+    }
+
+    /// Counts a key no more.
+    pub(super) fn lower(&mut self, buckets: &Buckets) {
+        for &bucket in buckets.as_slice() {
+            let count = self.cells.get(bucket.into());
+            debug_assert!(count > 0);
+            self.cells.set(bucket.into(), count.saturating_sub(1));
+        }
+    }
+
+    /// Checks that every counter is what so many items make it; returns the sum of all.
+    pub(super) fn validate(
+        &self,
+        items: u32,
+        digest_of: impl Fn(u32) -> Digest,
+    ) -> Result<usize, Invalid> {
+        let mut counts = vec![0_u64; self.cells.len() as usize];
+        for item in 0..items {
+            for &bucket in self.buckets_of(digest_of(item)).as_slice() {
+                counts[bucket as usize] += 1;
+            }
+        }
+        if self.cells.iter().eq(counts.iter().copied()) {
+            Ok(counts.iter().sum::<u64>() as usize)
+        } else {
+            Err(Invalid("a counter is not the number of its keys"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_exact_beyond_every_width() {
+        let mut counters = Counters::new(TableParams::new(7, 2).unwrap()).unwrap();
+        let buckets = counters.buckets_of(Digest(1 << 63));
+        let [first, second] = *buckets.as_slice() else { panic!("two buckets") };
+        let widths = [(15, 4), (16, 8), (255, 8), (256, 16), (65_535, 16), (65_536, 32)];
+        for raised in 1..=70_000 {
+            counters.prepare(&buckets).unwrap();
+            counters.raise(&buckets);
+            if let Some(&(_, width)) = widths.iter().find(|&&(at, _)| at == raised) {
+                assert_eq!(counters.width(), width);
+                for bucket in 0..9 {
+                    let mine = [u64::from(first), u64::from(second)].contains(&bucket);
+                    assert_eq!(counters.count(bucket), if mine { raised } else { 0 });
+                }
+            }
+        }
+        for _ in 0..70_000 {
+            counters.lower(&buckets);
+        }
+        assert!((0..7).all(|bucket| counters.count(bucket) == 0));
+    }
+}

@@ -1,0 +1,99 @@
+//! The d-left table: several subtables, and every item in the least loaded of its buckets.
+
+use super::counters::Counters;
+use super::layout::Place;
+use super::lists::Lists;
+use super::params::TableParams;
+use super::trace::Trace;
+use crate::address::probes;
+use crate::bits::OutOfMemory;
+use crate::digest::Digest;
+use crate::filter::Invalid;
+
+/// A bucket in each of d subtables; an item goes to the shortest list, the leftmost of those that are equal. A lookup reads them from
+/// the left, all of them for a miss.
+///
+/// The report has a counting filter point to the one bucket to read, the least loaded. Nothing keeps an item in
+/// the bucket that is least loaded *now*: see [`in_least_loaded`](super::FastTable::in_least_loaded).
+#[derive(Clone, Debug)]
+pub struct DLeft {
+    lists: Lists,
+    subtables: u32,
+}
+
+impl DLeft {
+    fn buckets(&self, digest: Digest) -> impl Iterator<Item = u32> + use<> {
+        let each = self.lists.len() / self.subtables;
+        let at = probes(digest, self.subtables, each.into());
+        at.zip(0..).map(move |(bucket, subtable)| subtable * each + bucket as u32)
+    }
+
+    fn least_loaded(&self, digest: Digest) -> u32 {
+        // The least of equals is the first: `min_by_key` keeps it.
+        self.buckets(digest).min_by_key(|&bucket| self.lists.walk(bucket).count()).unwrap_or(0)
+    }
+
+    /// Whether the item stands in the bucket that is now the least loaded of its own.
+    pub(super) fn in_least_loaded(&self, item: u32, digest: Digest) -> bool {
+        self.lists.walk(self.least_loaded(digest)).any(|other| other == item)
+    }
+}
+
+impl Place for DLeft {
+    fn new(params: TableParams) -> Result<Self, OutOfMemory> {
+        let subtables = params.hashes();
+        let each = (params.buckets() / u64::from(subtables)).max(1);
+        Ok(Self { lists: Lists::new(each * u64::from(subtables))?, subtables })
+    }
+
+    fn find<T: Trace>(
+        &self,
+        digest: Digest,
+        is: impl Fn(u32) -> bool,
+        trace: &mut T,
+    ) -> Option<u32> {
+        self.buckets(digest).find_map(|bucket| {
+            trace.head();
+            self.lists.walk(bucket).find(|&item| {
+                trace.node();
+                is(item)
+            })
+        })
+    }
+
+    fn prepare(&mut self, items: u64, _: Digest) -> Result<(), OutOfMemory> {
+        self.lists.prepare(items)
+    }
+
+    fn link<T: Trace>(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut T) {
+        self.lists.push(self.least_loaded(digest), item);
+    }
+
+    fn unlink<T: Trace>(
+        &mut self,
+        item: u32,
+        digest: Digest,
+        _: impl Fn(u32) -> Digest,
+        _: &mut T,
+    ) {
+        self.buckets(digest).any(|bucket| self.lists.remove(bucket, item));
+    }
+
+    fn rename(&mut self, from: u32, to: u32, digest: Digest) {
+        self.buckets(digest).any(|bucket| self.lists.rename(bucket, from, to));
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        None
+    }
+
+    fn footprint(&self) -> u64 {
+        self.lists.footprint()
+    }
+
+    fn validate(&self, items: u32, digest_of: impl Fn(u32) -> Digest) -> Result<(), Invalid> {
+        self.lists.validate_all(items, |item, bucket| {
+            self.buckets(digest_of(item)).any(|mine| mine == bucket)
+        })
+    }
+}

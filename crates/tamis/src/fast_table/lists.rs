@@ -1,0 +1,167 @@
+//! Linked lists of small numbers in two arrays: no allocation for an item, four bytes a link.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::bits::{self, OutOfMemory};
+use crate::filter::Invalid;
+
+const STRAY: Invalid = Invalid("a list has an item that does not exist");
+
+/// No number: the end of a list.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// What refuses more items than can be numbered.
+pub(super) const TOO_MANY: OutOfMemory = OutOfMemory { bytes: u64::MAX };
+
+/// `len` times [`NIL`].
+pub(super) fn nils(len: usize) -> Result<Vec<u32>, OutOfMemory> {
+    let mut nils = Vec::new();
+    nils.try_reserve_exact(len).map_err(|_| OutOfMemory { bytes: len as u64 * 4 })?;
+    nils.resize(len, NIL);
+    Ok(nils)
+}
+
+/// Room for so many more; reserved ahead, so that a thousand small requests cost few large ones.
+pub(super) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
+    let bytes = (vec.len().saturating_add(more) as u64).saturating_mul(size_of::<T>() as u64);
+    vec.try_reserve(more).map_err(|_| OutOfMemory { bytes })
+}
+
+/// A list for every bucket. A number stands in one list at most: its link is kept under the number itself.
+#[derive(Clone, Debug)]
+pub(super) struct Lists {
+    heads: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Lists {
+    /// Empty lists.
+    pub(super) fn new(buckets: u64) -> Result<Self, OutOfMemory> {
+        let buckets = usize::try_from(buckets).map_err(|_| TOO_MANY)?;
+        Ok(Self { heads: nils(buckets)?, next: Vec::new() })
+    }
+
+    /// Makes room for the numbers below `numbers`.
+    pub(super) fn prepare(&mut self, numbers: u64) -> Result<(), OutOfMemory> {
+        if numbers > u64::from(NIL) {
+            return Err(TOO_MANY);
+        }
+        let more = (numbers as usize).saturating_sub(self.next.len());
+        reserve(&mut self.next, more)
+    }
+
+    /// Puts a number at the head of a list; there is room for it.
+    pub(super) fn push(&mut self, bucket: u32, number: u32) {
+        if self.next.len() <= number as usize {
+            self.next.resize(number as usize + 1, NIL);
+        }
+        self.next[number as usize] = self.heads[bucket as usize];
+        self.heads[bucket as usize] = number;
+    }
+
+    /// Takes a number out of a list, and says whether it was there.
+    pub(super) fn remove(&mut self, bucket: u32, number: u32) -> bool {
+        let next = self.next(number);
+        self.relink(bucket, number, next)
+    }
+
+    /// Lets one number take the place of another.
+    pub(super) fn rename(&mut self, bucket: u32, from: u32, to: u32) -> bool {
+        let next = self.next(from);
+        let found = self.relink(bucket, from, to);
+        if found {
+            self.next[to as usize] = next;
+        }
+        found
+    }
+
+    /// Makes whatever points to `number` in this list point to `to`.
+    fn relink(&mut self, bucket: u32, number: u32, to: u32) -> bool {
+        let head = &mut self.heads[bucket as usize];
+        if *head == number {
+            *head = to;
+            return true;
+        }
+        let mut at = *head;
+        while at != NIL {
+            let next = &mut self.next[at as usize];
+            if *next == number {
+                *next = to;
+                return true;
+            }
+            at = *next;
+        }
+        false
+    }
+
+    fn next(&self, number: u32) -> u32 {
+        self.next.get(number as usize).copied().unwrap_or(NIL)
+    }
+
+    /// The first number of a list.
+    #[inline]
+    pub(super) fn first(&self, bucket: u32) -> Option<u32> {
+        Some(self.heads[bucket as usize]).filter(|&number| number != NIL)
+    }
+
+    /// The number after this one in its list.
+    #[inline]
+    pub(super) fn after(&self, number: u32) -> Option<u32> {
+        Some(self.next(number)).filter(|&number| number != NIL)
+    }
+
+    /// The numbers of a list.
+    #[inline]
+    pub(super) fn walk(&self, bucket: u32) -> impl Iterator<Item = u32> {
+        core::iter::successors(self.first(bucket), |&number| self.after(number))
+    }
+
+    /// Starts fetching the head of a list.
+    #[inline]
+    pub(super) fn prefetch(&self, bucket: u32) {
+        bits::prefetch(&self.heads, bucket as usize);
+    }
+
+    /// How many lists.
+    pub(super) fn len(&self) -> u32 {
+        self.heads.len() as u32
+    }
+
+    /// Checks that every number in a list is below `numbers`, stands there once, and belongs; returns how many there are.
+    pub(super) fn validate(
+        &self,
+        numbers: usize,
+        belongs: impl Fn(u32, u32) -> bool,
+    ) -> Result<usize, Invalid> {
+        let mut seen = vec![false; numbers];
+        for bucket in 0..self.len() {
+            for number in self.walk(bucket) {
+                let seen = seen.get_mut(number as usize).ok_or(STRAY)?;
+                // Also what ends a walk in a circle.
+                if core::mem::replace(seen, true) {
+                    return Err(Invalid("an item is linked twice"));
+                }
+                if !belongs(number, bucket) {
+                    return Err(Invalid("an item is in a list where nobody looks for it"));
+                }
+            }
+        }
+        Ok(seen.into_iter().filter(|&seen| seen).count())
+    }
+
+    /// The same for lists in which all numbers below `numbers` stand.
+    pub(super) fn validate_all(
+        &self,
+        numbers: u32,
+        belongs: impl Fn(u32, u32) -> bool,
+    ) -> Result<(), Invalid> {
+        let linked = self.validate(numbers as usize, belongs)?;
+        if linked == numbers as usize { Ok(()) } else { Err(Invalid("an item is in no list")) }
+    }
+
+    /// Bits of memory held.
+    pub(super) fn footprint(&self) -> u64 {
+        (self.heads.capacity() + self.next.capacity()) as u64 * 32
+    }
+}

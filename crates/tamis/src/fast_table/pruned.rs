@@ -1,0 +1,197 @@
+//! The pruned table: one copy of an item, in the bucket with the smallest counter.
+
+use core::borrow::Borrow;
+
+use super::FastTable;
+use super::basic::Basic;
+use super::counters::Counters;
+use super::layout::Place;
+use super::lists::Lists;
+use super::params::TableParams;
+use super::trace::Trace;
+use crate::bits::{self, AHEAD, OutOfMemory};
+use crate::digest::Digest;
+use crate::filter::Invalid;
+use crate::key::Key;
+
+/// Every item is in one list, that of its home: its bucket with the smallest counter, the first of equals.
+///
+/// Counters change, and homes with them. An insertion raises some counters, so that only the items in the lists of
+/// those buckets can have found a smaller one elsewhere. A removal lowers some, and then any item that has
+/// such a bucket may want to move there, wherever it is: to find them there is a basic table beside, which no lookup reads.
+#[derive(Clone, Debug)]
+pub struct Pruned {
+    /// The counters, and the full lists.
+    all: Basic,
+    homes: Lists,
+}
+
+impl Pruned {
+    fn on_chip(&self) -> &Counters {
+        self.all.on_chip()
+    }
+}
+
+impl Place for Pruned {
+    fn new(params: TableParams) -> Result<Self, OutOfMemory> {
+        Ok(Self { all: Basic::new(params)?, homes: Lists::new(params.buckets())? })
+    }
+
+    #[inline]
+    fn find<T: Trace>(
+        &self,
+        digest: Digest,
+        is: impl Fn(u32) -> bool,
+        trace: &mut T,
+    ) -> Option<u32> {
+        let (home, _) = self.on_chip().find_home(digest, trace)?;
+        trace.head();
+        self.homes.walk(home).find(|&item| {
+            trace.node();
+            is(item)
+        })
+    }
+
+    fn prepare(&mut self, items: u64, digest: Digest) -> Result<(), OutOfMemory> {
+        self.homes.prepare(items)?;
+        self.all.prepare(items, digest)
+    }
+
+    fn link<T: Trace>(
+        &mut self,
+        item: u32,
+        digest: Digest,
+        digest_of: impl Fn(u32) -> Digest,
+        trace: &mut T,
+    ) {
+        self.all.link(item, digest, &digest_of, trace);
+        let counters = self.all.on_chip();
+        let buckets = counters.buckets_of(digest);
+        for &bucket in buckets.as_slice() {
+            let mut at = self.homes.first(bucket);
+            while let Some(other) = at {
+                trace.node();
+                at = self.homes.after(other);
+                let home = counters.home(&counters.buckets_of(digest_of(other)));
+                if home != bucket {
+                    trace.moved();
+                    self.homes.remove(bucket, other);
+                    self.homes.push(home, other);
+                }
+            }
+        }
+        self.homes.push(counters.home(&buckets), item);
+    }
+
+    fn unlink<T: Trace>(
+        &mut self,
+        item: u32,
+        digest: Digest,
+        digest_of: impl Fn(u32) -> Digest,
+        trace: &mut T,
+    ) {
+        let buckets = self.on_chip().buckets_of(digest);
+        self.homes.remove(self.on_chip().home(&buckets), item);
+        self.all.unlink(item, digest, &digest_of, trace);
+        let counters = self.all.on_chip();
+        for (done, &bucket) in buckets.as_slice().iter().enumerate() {
+            for other in self.all.items(bucket) {
+                let theirs = counters.buckets_of(digest_of(other));
+                if buckets.as_slice()[..done].iter().any(|&before| theirs.contains(before)) {
+                    continue; // Met in that list already.
+                }
+                trace.node();
+                let before = counters.home_if(&theirs, |at| u64::from(buckets.contains(at)));
+                let home = counters.home(&theirs);
+                if home != before {
+                    trace.moved();
+                    self.homes.remove(before, other);
+                    self.homes.push(home, other);
+                }
+            }
+        }
+    }
+
+    fn rename(&mut self, from: u32, to: u32, digest: Digest) {
+        let home = self.on_chip().home(&self.on_chip().buckets_of(digest));
+        self.homes.rename(home, from, to);
+        self.all.rename(from, to, digest);
+    }
+
+    /// Counts first and places then, so that nothing moves.
+    fn fill(
+        &mut self,
+        items: u32,
+        digest_of: impl Fn(u32) -> Digest + Copy,
+    ) -> Result<(), OutOfMemory> {
+        for item in 0..items {
+            let digest = digest_of(item);
+            self.prepare(items.into(), digest)?;
+            let buckets = self.on_chip().buckets_of(digest);
+            self.all.on_chip_mut().raise(&buckets);
+        }
+        for item in 0..items {
+            let digest = digest_of(item);
+            self.all.enter(item, digest);
+            self.homes.push(self.on_chip().home(&self.on_chip().buckets_of(digest)), item);
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> Option<&Counters> {
+        Some(self.on_chip())
+    }
+
+    fn footprint(&self) -> u64 {
+        self.all.footprint() + self.homes.footprint()
+    }
+
+    fn validate(&self, items: u32, digest_of: impl Fn(u32) -> Digest) -> Result<(), Invalid> {
+        self.all.validate(items, &digest_of)?;
+        let counters = self.on_chip();
+        self.homes.validate_all(items, |item, bucket| {
+            counters.home(&counters.buckets_of(digest_of(item))) == bucket
+        })
+    }
+}
+
+impl<K: Key, V> FastTable<K, V> {
+    /// Looks up many keys at once; `found` must be as long as `keys`. What one lookup waits for, the next ones are
+    /// already asking for: counters, then heads of lists, then items.
+    pub fn get_many<'a, Q: Key>(&'a self, keys: &[Q], found: &mut [Option<&'a V>])
+    where
+        K: Borrow<Q>,
+    {
+        for (keys, found) in keys.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
+            let mut digests = [Digest(0); AHEAD];
+            for (digest, key) in digests.iter_mut().zip(keys) {
+                *digest = self.hasher.digest(key);
+                self.layout.on_chip().prefetch(*digest);
+            }
+            let mut homes = [None; AHEAD];
+            for ((home, &digest), _) in homes.iter_mut().zip(&digests).zip(keys) {
+                *home = self.layout.on_chip().find_home(digest, &mut ()).map(|(home, _)| home);
+                if let Some(home) = *home {
+                    self.layout.homes.prefetch(home);
+                }
+            }
+            let mut firsts = [None; AHEAD];
+            for (first, home) in firsts.iter_mut().zip(homes) {
+                *first = home.and_then(|home| self.layout.homes.first(home));
+                if let Some(first) = *first {
+                    bits::prefetch(&self.items, first as usize);
+                }
+            }
+            for ((found, key), mut at) in found.iter_mut().zip(keys).zip(firsts) {
+                *found = None;
+                while let Some(item) = at {
+                    if self.is(item, key) {
+                        *found = Some(&self.items[item as usize].1);
+                        break;
+                    }
+                    at = self.layout.homes.after(item);
+                }
+            }
+        }
+    }
+}
