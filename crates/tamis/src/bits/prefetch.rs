@@ -5,7 +5,7 @@
 /// that the first lines are still in the cache when the last are asked for.
 pub(crate) const AHEAD: usize = 16;
 
-/// Starts fetching the line in which item `index` begins; does nothing where there is no such instruction.
+/// Starts fetching the line in which item `index` begins, and the one in which it ends; does nothing where there is no such instruction.
 #[inline]
 pub(crate) fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -14,6 +14,11 @@ pub(crate) fn prefetch<T>(items: &[T], index: usize) {
         let address = items.as_ptr().wrapping_add(index);
         // SAFETY: a prefetch never faults and changes nothing that a program can see, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+        if size_of::<T>() > size_of::<u64>() {
+            let end = address.cast::<u8>().wrapping_add(size_of::<T>() - 1);
+            // SAFETY: as above.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(end.cast()) };
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (items, index);

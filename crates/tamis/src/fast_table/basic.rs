@@ -57,7 +57,7 @@ impl Place for Basic {
         is: impl Fn(u32) -> bool,
         trace: &mut T,
     ) -> Option<u32> {
-        let (home, _) = self.counters.find_home(digest, trace)?;
+        let home = self.counters.find_home(digest, trace)?;
         trace.head();
         self.items(home).find(|&item| {
             trace.node();

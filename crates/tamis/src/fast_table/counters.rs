@@ -94,20 +94,24 @@ impl Counters {
         buckets.as_slice().iter().map(counted).min().map_or(0, |(_, bucket)| bucket)
     }
 
-    /// The home of a key and its counter; `None` if some counter is 0, and so the key not in.
+    /// The home of a key; `None` if some counter is 0, and so the key not in.
+    ///
+    /// The first 0 ends it. In a table that fits in the cache it would be quicker to read all counters without a branch; in
+    /// a large one, which these tables are for, it is not.
     #[inline]
-    pub(super) fn find_home<T: Trace>(&self, digest: Digest, trace: &mut T) -> Option<(u32, u64)> {
+    pub(super) fn find_home<T: Trace>(&self, digest: Digest, trace: &mut T) -> Option<u32> {
         let (words, width) = (self.cells.words().as_slice(), self.cells.width());
-        let mut least = (u64::MAX, 0);
+        let mut least = u64::MAX;
         for bucket in probes(digest, self.hashes, self.cells.len()) {
             trace.counter();
+            // A counter is never wider than 32 bits: the tables cannot number more items.
             let count = field::get(words, bucket * u64::from(width), width);
             if count == 0 {
                 return None;
             }
-            least = least.min((count, bucket));
+            least = least.min(count << 32 | bucket);
         }
-        Some((least.1 as u32, least.0))
+        Some(least as u32)
     }
 
     /// Starts fetching the counters of a key.

@@ -44,7 +44,7 @@ impl Place for Pruned {
         is: impl Fn(u32) -> bool,
         trace: &mut T,
     ) -> Option<u32> {
-        let (home, _) = self.on_chip().find_home(digest, trace)?;
+        let home = self.on_chip().find_home(digest, trace)?;
         trace.head();
         self.homes.walk(home).find(|&item| {
             trace.node();
@@ -170,7 +170,7 @@ impl<K: Key, V> FastTable<K, V> {
             }
             let mut homes = [None; AHEAD];
             for ((home, &digest), _) in homes.iter_mut().zip(&digests).zip(keys) {
-                *home = self.layout.on_chip().find_home(digest, &mut ()).map(|(home, _)| home);
+                *home = self.layout.on_chip().find_home(digest, &mut ());
                 if let Some(home) = *home {
                     self.layout.homes.prefetch(home);
                 }

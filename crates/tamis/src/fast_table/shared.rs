@@ -79,7 +79,7 @@ impl Place for Shared {
         is: impl Fn(u32) -> bool,
         trace: &mut T,
     ) -> Option<u32> {
-        let (home, _) = self.counters.find_home(digest, trace)?;
+        let home = self.counters.find_home(digest, trace)?;
         trace.head();
         let mut items = self.walk(home).map(|node| self.nodes[node as usize].item);
         items.find(|&item| {
