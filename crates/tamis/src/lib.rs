@@ -27,7 +27,7 @@
 //! | to remove keys and count them, quicker than that and in less than half of a counting filter | [`DLeft`] |
 //! | to remove keys with quick inserts, memory no matter | [`CountingBloom`] |
 //! | the least memory of all, built once | [`CompressedBloom`] |
-//! | an exact map that reads little memory, keys included | [`FastTable`] |
+//! | an exact map that says no without reading its items | [`FastTable`] |
 //! | to send a filter, and then what changes | [`Stored::pack`], [`Delta`] |
 //! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
 //!

@@ -5,7 +5,7 @@ use alloc::vec;
 use super::params::{MAX_HASHES, TableParams};
 use super::trace::Trace;
 use crate::address::probes;
-use crate::bits::{self, OutOfMemory, Packed, field};
+use crate::bits::{self, OutOfMemory, Packed};
 use crate::digest::Digest;
 use crate::filter::Invalid;
 
@@ -100,12 +100,15 @@ impl Counters {
     /// a large one, which these tables are for, it is not.
     #[inline]
     pub(super) fn find_home<T: Trace>(&self, digest: Digest, trace: &mut T) -> Option<u32> {
-        let (words, width) = (self.cells.words().as_slice(), self.cells.width());
+        // Widths are powers of two, so that no counter lies in two words.
+        let (words, width_log2) = (self.cells.words().as_slice(), self.cells.width().ilog2());
+        let mask = self.cells.max_value();
         let mut least = u64::MAX;
         for bucket in probes(digest, self.hashes, self.cells.len()) {
             trace.counter();
             // A counter is never wider than 32 bits: the tables cannot number more items.
-            let count = field::get(words, bucket * u64::from(width), width);
+            let at = bucket << width_log2;
+            let count = words[(at / 64) as usize] >> (at % 64) & mask;
             if count == 0 {
                 return None;
             }
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn counters_are_exact_beyond_every_width() {
         let mut counters = Counters::new(TableParams::new(7, 2).unwrap()).unwrap();
-        let buckets = counters.buckets_of(Digest(1 << 63));
+        let buckets = counters.buckets_of(Digest(0x9e37_79b9_7f4a_7c15));
         let [first, second] = *buckets.as_slice() else { panic!("two buckets") };
         let widths = [(15, 4), (16, 8), (255, 8), (256, 16), (65_535, 16), (65_536, 32)];
         for raised in 1..=70_000 {
