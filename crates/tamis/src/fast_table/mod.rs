@@ -216,7 +216,7 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         }
         if self.grow_at.is_some_and(|most| self.len() >= most) && self.grow().is_err() {
             // Longer lists will do; not to be tried again for every key.
-            self.grow_at = Some(self.len() + self.len() / 8);
+            self.grow_at = Some(self.len() + self.len() / 8 + 1);
         }
         self.layout.prepare(self.len() as u64 + 1, digest)?;
         lists::reserve(&mut self.items, 1)?;
