@@ -96,8 +96,8 @@ impl Counters {
 
     /// The home of a key; `None` if some counter is 0, and so the key not in.
     ///
-    /// The first 0 ends it. In a table that fits in the cache it would be quicker to read all counters without a branch; in
-    /// a large one, which these tables are for, it is not.
+    /// The first 0 ends it. Reading all counters without a branch was quicker in a table that fits in the cache, and slower for
+    /// misses in a large one, which these tables are for (two runs of each on a busy machine).
     #[inline]
     pub(super) fn find_home<T: Trace>(&self, digest: Digest, trace: &mut T) -> Option<u32> {
         // Widths are powers of two, so that no counter lies in two words.

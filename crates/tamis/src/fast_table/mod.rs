@@ -47,8 +47,8 @@
 //! ([`model::beats_chaining_above`]). There is no wire format: send the items.
 //!
 //! On a processor with caches a general hash map answers a single lookup sooner: its byte of control for every slot is
-//! a filter too, and names a place at once, where ours has to read the head of a list first. What remains are batches ([`FastTable::get_many`])
-//! on tables far larger than the cache, less memory for large values because items lie without gaps, and
+//! a filter too, and names a place at once, where ours has to read the head of a list first. Batches ([`FastTable::get_many`])
+//! bring large tables about level. What remains is less memory for large values, because items lie without gaps, and
 //! machines where the counters really are on chip. `records/2026-11-15-fast-tables.md` has the figures.
 
 mod basic;
