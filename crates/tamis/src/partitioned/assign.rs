@@ -1,0 +1,211 @@
+//! The greedy choice of hash functions: the paper.
+//!
+//! Groups come one after the other. A group takes its functions in rounds: in each, of all candidates that it has not yet
+//! taken, the one that sets the fewest new bits for the group's keys, the first of several such; then its bits are set.
+//!
+//! Taken literally that is inserting the group by every candidate, counting the fill of the whole array, and removing
+//! the group again, in every round. The same choices come from far less:
+//!
+//! - only new bits are counted, and counting ends when there are as many as the best candidate so far has;
+//! - from round to round the new bits of a candidate hardly change, so that a short list of those with the fewest at the
+//!   beginning serves all rounds. Bits are only ever set: what a candidate would still add in the end is the least that it would
+//!   have added in any round. Afterwards every other candidate is asked for that; one that might have won joins the list, and
+//!   the group is done again.
+
+use alloc::vec::Vec;
+
+use crate::address::reduce;
+use crate::bits;
+use crate::digest::Digest;
+
+/// Keys that are looked at before it is asked whether the candidate can still win: a branch that nobody can predict, so it is
+/// not taken for every key.
+const STRIDE: usize = 8;
+/// Stamps that tell keys of a group that may share a bit: few enough for the first-level cache, and for large groups so many a key that
+/// few share a stamp and no bit.
+const STAMPS: usize = 4096;
+const STAMPS_A_KEY: usize = 64;
+const MOST_STAMPS: usize = 1 << 20;
+/// How many more new bits than the last function to be taken a candidate on the short list may have.
+const MARGIN: u32 = 2;
+
+/// Position of a key under candidate number `candidate` in `bits` bits: an independent mixer for every
+/// candidate. Frozen: stored filters depend on it.
+#[inline]
+pub fn position(key: Digest, candidate: u32, bits: u64) -> u64 {
+    reduce(key.word(candidate.into()), bits)
+}
+
+/// Chooses functions for groups; holds what is used again from one group to the next.
+#[derive(Debug, Default)]
+pub struct Assigner {
+    /// Which candidate has last stamped a place; a power of two of them.
+    stamps: Vec<u16>,
+    stamp: u16,
+    /// Of every candidate at least how many new bits it has.
+    bounds: Vec<u32>,
+    list: Vec<u32>,
+    /// Bits that were set and may have to be put back.
+    set: Vec<u64>,
+    positions: u64,
+}
+
+impl Assigner {
+    /// How many positions were computed so far: what building costs.
+    pub fn positions(&self) -> u64 {
+        self.positions
+    }
+
+    /// Sets the bits of a group's keys by `hashes` functions out of `candidates`, which are no fewer, and returns their numbers
+    /// in the order of choice. `position` gives a bit of `words` for a key and a candidate.
+    pub fn assign<K: Copy>(
+        &mut self,
+        words: &mut [u64],
+        keys: &[K],
+        candidates: u32,
+        hashes: u32,
+        position: impl Fn(K, u32) -> u64,
+    ) -> Vec<u32> {
+        let wanted = keys.len().saturating_mul(STAMPS_A_KEY).clamp(STAMPS, MOST_STAMPS);
+        if self.stamps.len() < wanted {
+            self.stamps.resize(wanted.next_power_of_two(), 0);
+        }
+        let listed = self.look(words, keys, candidates, hashes, &position);
+        loop {
+            self.list.clear();
+            self.list.extend((0..candidates).filter(|&j| self.bounds[j as usize] <= listed));
+            let (chosen, most) = self.choose(words, keys, hashes, &position);
+            let mut complete = true;
+            for candidate in 0..candidates {
+                if self.bounds[candidate as usize] > listed {
+                    let least = self.bound(words, keys, |key| position(key, candidate), most + 1);
+                    if least <= most {
+                        self.bounds[candidate as usize] = 0;
+                        complete = false;
+                    }
+                }
+            }
+            if complete {
+                self.set.clear();
+                return chosen;
+            }
+            self.put_back(words, 0);
+        }
+    }
+
+    /// Bounds for all candidates, and up to which bound they are on the short list.
+    fn look<K: Copy>(
+        &mut self,
+        words: &[u64],
+        keys: &[K],
+        candidates: u32,
+        hashes: u32,
+        position: &impl Fn(K, u32) -> u64,
+    ) -> u32 {
+        self.bounds.clear();
+        // Functions of a large group meet each other's bits so often that the beginning says little: all are listed.
+        let meetings = (keys.len() as u64).saturating_pow(2).saturating_mul(hashes.into());
+        if meetings > 2 * 64 * words.len() as u64 || candidates <= 2 * hashes {
+            self.bounds.resize(candidates as usize, 0);
+            return 0;
+        }
+        // The lowest bounds so far, one for each function to be taken.
+        let mut lowest = alloc::vec![u32::MAX - MARGIN - 1; hashes as usize];
+        for candidate in 0..candidates {
+            let last = lowest[hashes as usize - 1];
+            let bound = self.bound(words, keys, |key| position(key, candidate), last + MARGIN + 1);
+            self.bounds.push(bound);
+            if bound < last {
+                let place = lowest.partition_point(|&low| low <= bound);
+                lowest.insert(place, bound);
+                lowest.pop();
+            }
+        }
+        lowest[hashes as usize - 1] + MARGIN
+    }
+
+    /// The rounds, on the listed candidates: the functions taken, and the most bits that one of them has set.
+    fn choose<K: Copy>(
+        &mut self,
+        words: &mut [u64],
+        keys: &[K],
+        hashes: u32,
+        position: &impl Fn(K, u32) -> u64,
+    ) -> (Vec<u32>, u32) {
+        let mut chosen = Vec::with_capacity(hashes as usize);
+        let mut most = 0;
+        for _ in 0..hashes {
+            let (mut best, mut fewest) = (None, u32::MAX);
+            for index in 0..self.list.len() {
+                let candidate = self.list[index];
+                let bound = self.bound(words, keys, |key| position(key, candidate), fewest);
+                if bound >= fewest {
+                    continue;
+                }
+                let before = self.set.len();
+                let new = self.set(words, keys, |key| position(key, candidate));
+                self.put_back(words, before);
+                if new < fewest {
+                    (best, fewest) = (Some(index), new);
+                }
+                if fewest == 0 {
+                    break;
+                }
+            }
+            let Some(best) = best else { break };
+            let candidate = self.list.remove(best);
+            self.set(words, keys, |key| position(key, candidate));
+            chosen.push(candidate);
+            most = most.max(fewest);
+        }
+        (chosen, most)
+    }
+
+    /// At least how many bits are new, counted until that is `enough`. It falls short where keys share a bit, or only a stamp.
+    #[inline]
+    fn bound<K: Copy>(
+        &mut self,
+        words: &[u64],
+        keys: &[K],
+        position: impl Fn(K) -> u64,
+        enough: u32,
+    ) -> u32 {
+        self.stamp = self.stamp.wrapping_add(1);
+        if self.stamp == 0 {
+            self.stamps.fill(0);
+            self.stamp = 1;
+        }
+        let (stamp, mask) = (self.stamp, self.stamps.len() - 1);
+        let mut bound = 0;
+        for keys in keys.chunks(STRIDE) {
+            for &key in keys {
+                let at = position(key);
+                let new = !words[(at >> 6) as usize] >> (at & 63) & 1;
+                let place = &mut self.stamps[at as usize & mask];
+                bound += new as u32 & u32::from(*place != stamp);
+                // Written without a condition, of which a compiler would make a branch.
+                *place ^= (*place ^ stamp) & (new as u16).wrapping_neg();
+            }
+            self.positions += keys.len() as u64;
+            if bound >= enough {
+                break;
+            }
+        }
+        bound
+    }
+
+    /// Sets the bits of the keys; how many were new.
+    fn set<K: Copy>(&mut self, words: &mut [u64], keys: &[K], position: impl Fn(K) -> u64) -> u32 {
+        let before = self.set.len();
+        self.positions += keys.len() as u64;
+        self.set.extend(keys.iter().map(|&key| position(key)).filter(|&at| bits::set(words, at)));
+        (self.set.len() - before) as u32
+    }
+
+    /// Puts back what was set after the first `kept` bits.
+    fn put_back(&mut self, words: &mut [u64], kept: usize) {
+        for at in self.set.drain(kept..) {
+            words[(at >> 6) as usize] &= !(1 << (at & 63));
+        }
+    }
+}

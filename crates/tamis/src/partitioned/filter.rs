@@ -1,0 +1,319 @@
+//! The filter.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::assign::{Assigner, position};
+use super::optimise::plan;
+use super::params::PartitionedParams;
+use crate::any::{BuildError, Kind};
+use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
+use crate::coder::{self, Effort};
+use crate::digest::{Digest, Hasher};
+use crate::filter::{Filter, Invalid, Label, Params, Stored};
+use crate::plan::{Goal, digest_floor};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
+
+/// The sections: the bit array, and the choices where there are any.
+const ARRAY: u8 = 0;
+const CHOICES: u8 = 1;
+
+/// A Bloom filter whose keys are in groups, each with the hash functions that set the fewest bits.
+///
+/// There is no `insert`: a key that came later would use the functions of its group, which were not chosen for it.
+///
+/// ```compile_fail,E0599
+/// use tamis::{Hasher, Insert, PartitionedBloom};
+/// let mut filter = PartitionedBloom::with_rate(0.01, Hasher::default(), &[]).unwrap();
+/// filter.insert("apple");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionedBloom {
+    params: PartitionedParams,
+    label: Label,
+    bits: BitVec,
+    /// The functions of every group in falling order, so that the first is 0 only if the group is empty; a single one is
+    /// stored plus 1, to the same end. `None` where every candidate is taken.
+    choices: Option<Packed>,
+}
+
+impl PartitionedBloom {
+    /// A filter of these keys with this rate, in the least memory.
+    pub fn with_rate(rate: f64, hasher: Hasher, keys: &[Digest]) -> Result<Self, BuildError> {
+        let params = plan(&Goal::rate(keys.len() as u64, rate))?;
+        Ok(Self::build(params, Label::planned(hasher, keys.len() as u64), keys)?)
+    }
+
+    /// A filter of these keys. Segments are built at once on as many threads as there are cores, with the same result on any
+    /// number of them.
+    pub fn build(
+        params: PartitionedParams,
+        label: impl Into<Label>,
+        keys: &[Digest],
+    ) -> Result<Self, OutOfMemory> {
+        let mut filter = Self::new(params, Label { keys: keys.len() as u64, ..label.into() })?;
+        let refused = OutOfMemory { bytes: keys.len() as u64 * 8 };
+        let mut sorted = Vec::new();
+        sorted.try_reserve_exact(keys.len()).map_err(|_| refused)?;
+        sorted.extend_from_slice(keys);
+        // Groups, and so segments, are ranges of digests.
+        sorted.sort_unstable();
+        sorted.dedup();
+
+        let segment_of = |key: &Digest| params.group(*key) / params.segment_groups();
+        let segments: Vec<&[Digest]> =
+            sorted.chunk_by(|a, b| segment_of(a) == segment_of(b)).collect();
+        let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
+        let segment_words = params.segment_bits().div_ceil(64) as usize;
+        let mut arrays: Vec<Option<&mut [u64]>> =
+            filter.bits.words_mut().chunks_mut(segment_words).map(Some).collect();
+        let work = segments.iter().zip(&mut chosen).filter_map(|(keys, chosen)| {
+            let array = arrays.get_mut(segment_of(keys.first()?) as usize)?.take()?;
+            Some((*keys, array, chosen))
+        });
+        for_each(segments.len(), work, |(keys, words, chosen)| {
+            *chosen = build_segment(&params, words, keys);
+        });
+        if let Some(choices) = &mut filter.choices {
+            for (keys, chosen) in segments.iter().zip(&chosen) {
+                store(&params, choices, keys, chosen);
+            }
+        }
+        Ok(filter)
+    }
+
+    pub(crate) fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    /// The bit array.
+    pub fn bits(&self) -> &BitVec {
+        &self.bits
+    }
+
+    /// The stored choices; `None` where there is nothing to choose.
+    pub fn choices(&self) -> Option<&Packed> {
+        self.choices.as_ref()
+    }
+
+    /// The functions of a group; none if it is empty.
+    pub fn functions(&self, group: u64) -> impl Iterator<Item = u32> {
+        let hashes = self.params.hashes();
+        let first = group * u64::from(hashes);
+        let single = u64::from(hashes == 1);
+        let empty = self.choices.as_ref().is_some_and(|choices| choices.get(first) == 0);
+        (0..if empty { 0 } else { hashes }).map(move |index| match &self.choices {
+            Some(choices) => (choices.get(first + u64::from(index)) - single) as u32,
+            None => index,
+        })
+    }
+
+    /// The positions of a key; none if its group is empty.
+    #[inline]
+    fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> {
+        let group = self.params.group(digest);
+        let bits = self.params.segment_bits();
+        let start = group / self.params.segment_groups() * bits;
+        self.functions(group).map(move |function| start + position(digest, function, bits))
+    }
+
+    fn is_empty_group(&self, group: u64) -> bool {
+        self.functions(group).next().is_none()
+    }
+}
+
+/// Sets the bits of a segment's sorted keys; the functions of the groups that have any, one after the other.
+fn build_segment(params: &PartitionedParams, words: &mut [u64], keys: &[Digest]) -> Vec<u32> {
+    let (bits, hashes) = (params.segment_bits(), params.hashes());
+    let mut assigner = Assigner::default();
+    let mut chosen = Vec::new();
+    for keys in keys.chunk_by(|a, b| params.group(*a) == params.group(*b)) {
+        let candidate = |key, candidate| position(key, candidate, bits);
+        chosen.extend(assigner.assign(words, keys, params.candidates(), hashes, candidate));
+    }
+    chosen
+}
+
+/// Writes down what was chosen for the groups of these keys.
+fn store(params: &PartitionedParams, choices: &mut Packed, keys: &[Digest], chosen: &[u32]) {
+    let hashes = params.hashes();
+    let groups = keys.chunk_by(|a, b| params.group(*a) == params.group(*b));
+    for (keys, chosen) in groups.zip(chosen.chunks(hashes as usize)) {
+        let first = params.group(keys[0]) * u64::from(hashes);
+        let mut falling = chosen.to_vec();
+        falling.sort_unstable_by(|a, b| b.cmp(a));
+        for (index, function) in falling.into_iter().enumerate() {
+            choices.set(first + index as u64, u64::from(function) + u64::from(hashes == 1));
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+use super::threads::for_each;
+
+#[cfg(not(feature = "std"))]
+fn for_each<T>(_: usize, work: impl Iterator<Item = T>, each: impl Fn(T)) {
+    work.for_each(each);
+}
+
+impl Filter for PartitionedBloom {
+    fn label(&self) -> Label {
+        self.label
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        let words = self.bits.words().as_slice();
+        let mut positions = self.positions(digest).peekable();
+        positions.peek().is_some() && positions.all(|at| bits::test(words, at))
+    }
+
+    /// Only the choices: where the bits lie is known after they have been read.
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        if let Some(choices) = &self.choices {
+            let group = self.params.group(digest);
+            let at = group * u64::from(self.params.hashes()) * u64::from(choices.width());
+            bits::prefetch(choices.words().as_slice(), (at / 64) as usize);
+        }
+    }
+
+    fn footprint(&self) -> u64 {
+        let choices = self.choices.as_ref().map_or(0, |choices| choices.words().footprint());
+        self.bits.words().footprint() + choices
+    }
+
+    /// Segment by segment: the share of its groups that are not empty, times its fill to the power of k.
+    fn rate(&self) -> f64 {
+        let params = &self.params;
+        let (bits, groups) = (params.segment_bits(), params.segment_groups());
+        let arrays = self.bits.words().as_slice().chunks(bits.div_ceil(64) as usize);
+        let passed = (0..params.segments()).zip(arrays).map(|(segment, words)| {
+            let ones: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
+            let all = segment * groups..(segment + 1) * groups;
+            let asked = all.filter(|&group| !self.is_empty_group(group)).count();
+            asked as f64 * libm::pow(ones as f64 / bits as f64, params.hashes().into())
+        });
+        let passed = passed.sum::<f64>() / params.groups() as f64;
+        (passed + digest_floor(self.label.keys)).min(1.0)
+    }
+
+    fn fill(&self) -> f64 {
+        self.bits.ones() as f64 / self.params.bits() as f64
+    }
+
+    /// The lines of the group's choices, and those of the positions that are looked at.
+    fn blocks_to_contain(&self, digest: Digest) -> u32 {
+        let words = self.bits.words().as_slice();
+        let mut going = true;
+        let looked = self
+            .positions(digest)
+            .take_while(|&at| core::mem::replace(&mut going, bits::test(words, at)));
+        let mut lines: Vec<u64> = looked.map(|at| at / Line::BITS).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let choices = u64::from(self.params.hashes()) * u64::from(self.params.width());
+        let choice_lines = if choices == 0 {
+            0
+        } else {
+            let first = self.params.group(digest) * choices;
+            (first + choices - 1) / Line::BITS - first / Line::BITS + 1
+        };
+        lines.len() as u32 + choice_lines as u32
+    }
+}
+
+impl Stored for PartitionedBloom {
+    const KIND: Kind = Kind::Partitioned;
+    type Params = PartitionedParams;
+
+    fn params(&self) -> PartitionedParams {
+        self.params
+    }
+
+    /// An empty filter, which stays empty: see [`build`](PartitionedBloom::build).
+    fn new(params: PartitionedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
+        let choices = match params.width() {
+            0 => None,
+            width => Some(Packed::zeroed(params.groups() * u64::from(params.hashes()), width)?),
+        };
+        Ok(Self { params, label: label.into(), bits: BitVec::zeroed(params.bits())?, choices })
+    }
+
+    fn clear(&mut self) {
+        self.bits.clear();
+        if let Some(choices) = &mut self.choices {
+            choices.clear();
+        }
+        self.label.keys = 0;
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if !self.bits.tail_is_zero() {
+            return Err(STRAY_BITS);
+        }
+        let Some(choices) = &self.choices else { return Ok(()) };
+        if !choices.tail_is_zero() {
+            return Err(STRAY_BITS);
+        }
+        let hashes = u64::from(self.params.hashes());
+        let most = u64::from(self.params.candidates()) - u64::from(hashes > 1);
+        for group in 0..self.params.groups() {
+            let fields = (0..hashes).map(|index| choices.get(group * hashes + index));
+            let empty = fields.clone().all(|field| field == 0);
+            let falling = choices.get(group * hashes) <= most
+                && fields.clone().zip(fields.clone().skip(1)).all(|(field, next)| field > next)
+                && (hashes > 1 || !empty);
+            if !empty && !falling {
+                return Err(Invalid(
+                    "the functions of a group are not different candidates in falling order",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn content_id(&self) -> ContentId {
+        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
+        id.words(self.bits.words());
+        if let Some(choices) = &self.choices {
+            id.words(choices.words());
+        }
+        id.finish()
+    }
+
+    fn encode(&self) -> Encoded<'_> {
+        let array = Payload::raw(ARRAY, self.bits.words());
+        let choices = self.choices.iter().map(|choices| Payload::raw(CHOICES, choices.words()));
+        wire::encode(self, [array].into_iter().chain(choices).collect())
+    }
+
+    fn pack(&self, effort: Effort) -> Encoded<'_> {
+        let pack = |role, words: &bits::Words, bits| {
+            let bytes = coder::encode(words.as_slice(), bits, effort);
+            Payload::packed(role, bytes, words.len() as u64 * 8)
+        };
+        let array = pack(ARRAY, self.bits.words(), self.params.bits());
+        let choices = self.choices.iter();
+        let choices =
+            choices.map(|choices| pack(CHOICES, choices.words(), self.params.choice_bits()));
+        wire::encode(self, [array].into_iter().chain(choices).collect())
+    }
+
+    fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
+        let (label, params) = frame.begin::<Self>()?;
+        let words = frame.array(ARRAY, params.bits())?;
+        let bits = BitVec::from_words(words, params.bits()).ok_or(STRAY_BITS)?;
+        let choices = match params.width() {
+            0 => None,
+            width => {
+                let words = frame.array(CHOICES, params.choice_bits())?;
+                let len = params.groups() * u64::from(params.hashes());
+                Some(Packed::from_words(words, len, width).ok_or(STRAY_BITS)?)
+            }
+        };
+        Ok(Self { params, label, bits, choices })
+    }
+}
+
+const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");

@@ -1,0 +1,250 @@
+//! The best layout for a number of bits or a rate, everything that is held counted: the array, the stored choices with the
+//! marks of empty groups, and whole lines of both.
+//!
+//! More candidates always lower the rate, and cost building time, about 6 ns for each key and candidate; more groups
+//! lower the fill, and their choices take bits from the array. So the search walks over powers of two for the candidates up to
+//! what building allows, over k around that of a plain filter, and for each of these pairs over sizes of groups,
+//! of which there is a best one. A plain filter (every candidate is taken, nothing is stored) is always among the bids.
+
+use alloc::vec::Vec;
+
+use super::model::{self, bits_per_group, held_bits, quick_fill};
+use super::params::PartitionedParams;
+use crate::bits::Line;
+use crate::bloom::{self, MAX_HASHES, MAX_POSITIONS};
+use crate::filter::Params;
+use crate::math::solve::first_true;
+use crate::plan::{Goal, PlanError, Size};
+
+const KIND: &str = "partitioned";
+const NAMES: [&str; 5] = ["bits", "segments", "groups", "candidates", "hashes"];
+
+/// Candidates of a plan: the last doubling bought a twentieth of the rate.
+const MOST_CANDIDATES: u32 = 1 << 12;
+/// Keys times candidates of a plan: half a minute of building on one core.
+const MOST_WORK: u64 = 1 << 32;
+/// Bits of a segment: they lie in the first-level cache while a segment is built.
+const SEGMENT: u64 = 1 << 17;
+/// Mean sizes of groups, a fifth apart.
+const SIZES: [u64; 20] =
+    [8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 103, 124, 149, 179, 215, 258];
+
+/// What is asked for, and what the user has settled.
+#[derive(Clone, Copy)]
+struct Search {
+    keys: u64,
+    aim: Aim,
+    bits: Option<u64>,
+    segments: Option<u64>,
+    groups: Option<u64>,
+    candidates: Option<u32>,
+    hashes: Option<u32>,
+}
+
+#[derive(Clone, Copy)]
+enum Aim {
+    /// The least rate in so many bits.
+    Bits(u64),
+    /// The fewest bits for this rate.
+    Rate(f64),
+}
+
+/// A layout but for its sizes.
+#[derive(Clone, Copy)]
+struct Shape {
+    candidates: u32,
+    hashes: u32,
+    /// Keys of a group.
+    size: u64,
+}
+
+/// The layout for a goal.
+pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
+    goal.check()?;
+    let [bits, segments, groups, candidates, hashes] = goal.settled(KIND, NAMES)?;
+    // Settled values are checked before anything is computed from them.
+    let candidates = candidates.or(hashes.filter(|_| bits.is_some() && groups.is_some()));
+    let most = [1 << 40, 1, 1 << 40, 1 << 20, 1];
+    let settled = [bits, None, groups, candidates, hashes];
+    let values: Vec<u64> =
+        settled.iter().zip(most).map(|(value, most)| value.unwrap_or(most)).collect();
+    PartitionedParams::from_values(&values)?;
+    goal.within_budget("bits", bits, 1)?;
+    if let [Some(bits), _, Some(groups), Some(candidates), Some(hashes)] = settled {
+        let values = [bits, segments.unwrap_or(1), groups, candidates, hashes];
+        return Ok(PartitionedParams::from_values(&values)?);
+    }
+    let aim = match (goal.size, goal.budget()) {
+        (Size::Rate(rate), _) => Aim::Rate(rate),
+        (_, budget) => Aim::Bits(budget.unwrap_or(0)),
+    };
+    let [candidates, hashes] = [candidates, hashes].map(|value| value.map(|value| value as u32));
+    let search =
+        Search { keys: goal.sized_keys(), aim, bits, segments, groups, candidates, hashes };
+    let bids = [search.plain(goal), search.best_shape().and_then(|shape| search.lay_out(shape))];
+    let cost = |params: &PartitionedParams| match aim {
+        Aim::Bits(_) => model::rate(params, search.keys),
+        Aim::Rate(_) => held_bits(params) as f64,
+    };
+    // At equal cost the first: a plain filter is built in no time.
+    let best = bids.into_iter().flatten().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    best.ok_or_else(|| search.refusal())
+}
+
+impl Search {
+    /// The plain filter, unless something is settled that it has not.
+    fn plain(&self, goal: &Goal) -> Option<PartitionedParams> {
+        if self.candidates.is_some() || self.groups.is_some() || self.segments.is_some() {
+            return None;
+        }
+        let params = bloom::model::plan_bloom(goal).ok()?;
+        PartitionedParams::new(params.bits(), 1, 1, params.hashes(), params.hashes()).ok()
+    }
+
+    /// The best of all shapes, by a quick look at each.
+    fn best_shape(&self) -> Option<Shape> {
+        // As many functions as fill half of the array, or nearly.
+        let around = match (self.aim, self.bits) {
+            (Aim::Rate(rate), _) => -libm::log2(rate),
+            (Aim::Bits(bits), settled) => 0.78 * settled.unwrap_or(bits) as f64 / self.keys as f64,
+        };
+        let middle = libm::round(around).clamp(1.0, MAX_HASHES.into()) as u32;
+        let around = middle.saturating_sub(3).max(1)..=(middle + 3).min(MAX_HASHES);
+        let hashes = self.hashes.map_or(around, |hashes| hashes..=hashes);
+        let most = (MOST_WORK / self.keys).min(MOST_CANDIDATES.into()) as u32;
+        let doublings = (1..=MOST_CANDIDATES.ilog2()).map(|doublings| 1 << doublings);
+        let mut best: Option<(f64, Shape)> = None;
+        for candidates in doublings.filter(|&candidates| candidates <= most) {
+            let candidates = self.candidates.unwrap_or(candidates);
+            for hashes in hashes.clone().filter(|&hashes| hashes < candidates) {
+                let bid = self.best_size(candidates, hashes);
+                if bid.0.is_finite() && best.is_none_or(|best| bid.0 < best.0) {
+                    best = Some(bid);
+                }
+            }
+            if self.candidates.is_some() {
+                break;
+            }
+        }
+        best.map(|(_, shape)| shape)
+    }
+
+    /// The best size of groups for so many candidates and functions.
+    fn best_size(&self, candidates: u32, hashes: u32) -> (f64, Shape) {
+        let settled = self.groups.map(|groups| [self.keys.div_ceil(groups)]);
+        let sizes = settled.as_ref().map_or(&SIZES[..], |size| &size[..]);
+        let bid = |&size: &u64| {
+            let shape = Shape { candidates, hashes, size };
+            (self.cost(shape), shape)
+        };
+        let none = (f64::INFINITY, Shape { candidates, hashes, size: 1 });
+        sizes.iter().map(bid).fold(none, |best, bid| if bid.0 < best.0 { bid } else { best })
+    }
+
+    /// What a shape costs, nearly: a rate or bits, whichever is to be the least.
+    fn cost(&self, shape: Shape) -> f64 {
+        let Shape { candidates, hashes, size } = shape;
+        let groups = self.groups.unwrap_or_else(|| ((self.keys + size / 2) / size).max(1));
+        // Checked by layouts of the greatest size.
+        let Ok(params) = PartitionedParams::new(1, 1, groups, candidates, hashes) else {
+            return f64::INFINITY;
+        };
+        let choices = params.choice_bits();
+        let quick_rate = |bits| {
+            libm::pow(quick_fill(bits, self.keys, groups, candidates, hashes), hashes.into())
+        };
+        match (self.aim, self.bits) {
+            (Aim::Rate(rate), None) => {
+                let fill = libm::pow(rate, 1.0 / f64::from(hashes));
+                choices as f64 + groups as f64 * bits_per_group(fill, size, candidates, hashes)
+            }
+            (Aim::Rate(rate), Some(bits)) if quick_rate(bits) > rate => f64::INFINITY,
+            (Aim::Rate(_), Some(_)) => choices as f64,
+            (Aim::Bits(budget), settled) => {
+                // Both are held in whole lines, of which there may be one more than the bits fill.
+                let [choices, budget] =
+                    [choices, budget].map(|bits| bits.next_multiple_of(Line::BITS));
+                let left = budget.saturating_sub(choices);
+                let fits = settled.is_none_or(|bits| bits.next_multiple_of(Line::BITS) <= left);
+                if left <= budget / 4 || !fits {
+                    return f64::INFINITY;
+                }
+                quick_rate(settled.unwrap_or(left))
+            }
+        }
+    }
+
+    /// The layout of a shape.
+    fn lay_out(&self, shape: Shape) -> Option<PartitionedParams> {
+        let Shape { candidates, hashes, size } = shape;
+        let about = match (self.aim, self.bits) {
+            (_, Some(bits)) | (Aim::Bits(bits), None) => bits,
+            (Aim::Rate(_), None) => self.cost(shape) as u64,
+        };
+        let segments = match (self.segments, self.groups) {
+            (Some(segments), _) => segments,
+            (None, Some(_)) => 1,
+            // Settled bits need not fall into parts.
+            (None, None) if self.bits.is_some() => 1,
+            (None, None) => (about / SEGMENT).max(1),
+        };
+        let groups = self.groups.unwrap_or_else(|| {
+            let each = self.keys as f64 / (size as f64 * segments as f64);
+            segments.saturating_mul(libm::round(each).max(1.0) as u64)
+        });
+        let unit = if segments == 1 { 1 } else { segments.saturating_mul(64) };
+        let with_bits =
+            |bits| PartitionedParams::new(bits, segments, groups, candidates, hashes).ok();
+        if let Some(bits) = self.bits {
+            let params = with_bits(bits)?;
+            return match self.aim {
+                Aim::Rate(rate) if model::rate(&params, self.keys) > rate => None,
+                _ => Some(params),
+            };
+        }
+        match self.aim {
+            Aim::Bits(budget) => {
+                let choices = with_bits(unit)?.choice_bits();
+                let lines =
+                    budget.div_ceil(Line::BITS).checked_sub(choices.div_ceil(Line::BITS))?;
+                let bits = budget.checked_sub(choices)?.min(lines * Line::BITS);
+                with_bits(bits / unit * unit)
+            }
+            Aim::Rate(rate) => {
+                let met = |units: u64| {
+                    let params = with_bits(units.saturating_mul(unit));
+                    params.is_some_and(|params| model::rate(&params, self.keys) <= rate)
+                };
+                let around = about.saturating_sub(with_bits(unit)?.choice_bits()) / unit + 1;
+                let units = first_true(around / 2, around.saturating_mul(2), met)?;
+                with_bits(units * unit)
+            }
+        }
+    }
+
+    /// Why there is no layout.
+    fn refusal(&self) -> PlanError {
+        let keys = self.keys;
+        match self.aim {
+            Aim::Rate(asked) => {
+                let bits = self.bits.unwrap_or(MAX_POSITIONS);
+                let aim = Aim::Bits(MAX_POSITIONS);
+                let any = Self { aim, bits: Some(bits), ..*self };
+                let nearest = any.best_shape().and_then(|shape| any.lay_out(shape));
+                let nearest = nearest.map_or(1.0, |params| model::rate(&params, keys));
+                PlanError::Unreachable { kind: KIND, asked, keys, nearest }
+            }
+            Aim::Bits(budget) => {
+                // The settled choices, with the least of what is not settled, and a third of their bits for the array.
+                let hashes = self.hashes.unwrap_or(1);
+                let candidates = self.candidates.unwrap_or(hashes + 1);
+                let groups = self.groups.or(self.segments).unwrap_or(1);
+                let choices = PartitionedParams::new(1, 1, groups, candidates, hashes);
+                let choices = choices.map_or(0, |params| params.choice_bits());
+                let least = self.bits.unwrap_or(choices / 3).max(Line::BITS) + choices;
+                let per_key = |bits: u64| bits as f64 / keys as f64;
+                PlanError::TooFewBits { kind: KIND, asked: per_key(budget), least: per_key(least) }
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The only file of the library that starts threads.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Does all pieces of work, on as many threads as the machine has cores; which thread does which piece makes no difference to
+/// the pieces.
+pub(super) fn for_each<T: Send>(
+    pieces: usize,
+    work: impl Iterator<Item = T> + Send,
+    each: impl Fn(T) + Sync,
+) {
+    let work = Mutex::new(work);
+    let serve = || {
+        loop {
+            let piece = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(piece) = piece else { break };
+            each(piece);
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 1..cores.min(pieces) {
+            // A system that starts no more threads has this one left.
+            if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
+                break;
+            }
+        }
+        serve();
+    });
+}
