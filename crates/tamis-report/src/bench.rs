@@ -109,15 +109,20 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
     let predicted = params.predict(keys);
     let queries = queries.unwrap_or_else(|| expected_four_thousand(predicted.rate));
 
-    let before = memory::held();
-    let (mut filter, insert_ns) = if kind.can_insert() {
+    let (mut filter, insert_ns, held) = if kind.can_insert() {
+        let before = memory::held();
         let mut filter = build(params, *hasher, keys)?;
         let ns = insert(&mut filter, stream, keys, &mut |share| progress(0.2 * share))?;
-        (filter, ns)
+        (filter, ns, memory::held() - before)
     } else {
-        build_once(params, *hasher, stream, keys)?
+        let (filter, ns) = build_once(params, *hasher, stream, keys)?;
+        // Several threads may have built it, and only the memory of this one is counted: a copy is all its own.
+        let before = memory::held();
+        let copy = filter.clone();
+        let held = memory::held() - before;
+        drop(copy);
+        (filter, ns, held)
     };
-    let held = memory::held() - before;
     if held <= 0 {
         return Err(Failure::NotCounting);
     }

@@ -16,6 +16,7 @@ use crate::filter::{
     Count, Filter, Full, Insert, Invalid, Label, Mismatch, Params, Remove, Stored,
 };
 use crate::group::Group;
+use crate::partitioned::{self, PartitionedBloom, PartitionedParams};
 use crate::plan::{Goal, PlanError, Prediction};
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
 use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
@@ -66,7 +67,7 @@ impl Kind {
     ];
 
     /// The kinds that this version can build and read.
-    pub const SUPPORTED: [Self; 9] = [
+    pub const SUPPORTED: [Self; 10] = [
         Self::Bloom,
         Self::Counting,
         Self::Blocked,
@@ -75,6 +76,7 @@ impl Kind {
         Self::RankCounting,
         Self::RankMap,
         Self::DLeft,
+        Self::Partitioned,
         Self::Compressed,
     ];
 
@@ -173,6 +175,7 @@ pub enum AnyParams {
     RankCounting(RankParams),
     RankMap(RankParams),
     DLeft(DLeftParams),
+    Partitioned(PartitionedParams),
     Compressed(CompressedParams),
 }
 
@@ -188,6 +191,7 @@ impl AnyParams {
             Kind::RankCounting => RankCounting::plan(goal).map(Self::RankCounting),
             Kind::RankMap => RankMap::plan(goal).map(Self::RankMap),
             Kind::DLeft => DLeft::plan(goal).map(Self::DLeft),
+            Kind::Partitioned => partitioned::plan(goal).map(Self::Partitioned),
             Kind::Compressed => compressed::plan(goal).map(Self::Compressed),
             _ => Err(PlanError::Unsupported { kind: kind.name() }),
         }
@@ -204,6 +208,7 @@ impl AnyParams {
             Self::RankCounting(params) => RankCounting::predict(params, keys),
             Self::RankMap(params) => RankMap::predict(params, keys),
             Self::DLeft(params) => DLeft::predict(params, keys),
+            Self::Partitioned(params) => partitioned::model::predict(params, keys),
             Self::Compressed(params) => compressed::predict(params, keys),
         }
     }
@@ -223,6 +228,9 @@ impl AnyParams {
             }
             Self::RankMap(params) => RankMap::new(params, label).map(AnyFilter::RankMap),
             Self::DLeft(params) => DLeft::new(params, label).map(AnyFilter::DLeft),
+            Self::Partitioned(params) => {
+                PartitionedBloom::new(params, label).map(AnyFilter::Partitioned)
+            }
             Self::Compressed(params) => {
                 CompressedBloom::new(params, label).map(AnyFilter::Compressed)
             }
@@ -235,15 +243,21 @@ impl AnyParams {
         label: impl Into<Label>,
         keys: &[Digest],
     ) -> Result<AnyFilter, BuildError> {
-        if let Self::Compressed(params) = self {
-            let filter = CompressedBloom::build(params, label, keys)?;
-            return Ok(AnyFilter::Compressed(filter));
+        match self {
+            Self::Partitioned(params) => {
+                Ok(AnyFilter::Partitioned(PartitionedBloom::build(params, label, keys)?))
+            }
+            Self::Compressed(params) => {
+                Ok(AnyFilter::Compressed(CompressedBloom::build(params, label, keys)?))
+            }
+            _ => {
+                let mut filter = self.build(label)?;
+                if let Some(insert) = filter.as_insert() {
+                    insert.insert_many(keys)?;
+                }
+                Ok(filter)
+            }
         }
-        let mut filter = self.build(label)?;
-        if let Some(insert) = filter.as_insert() {
-            insert.insert_many(keys)?;
-        }
-        Ok(filter)
     }
 
     /// The kind that this is the layout of.
@@ -257,6 +271,7 @@ impl AnyParams {
             Self::RankCounting(_) => Kind::RankCounting,
             Self::RankMap(_) => Kind::RankMap,
             Self::DLeft(_) => Kind::DLeft,
+            Self::Partitioned(_) => Kind::Partitioned,
             Self::Compressed(_) => Kind::Compressed,
         }
     }
@@ -275,6 +290,7 @@ impl AnyParams {
             | Self::RankCounting(params)
             | Self::RankMap(params) => pairs(params),
             Self::DLeft(params) => pairs(params),
+            Self::Partitioned(params) => pairs(params),
             Self::Compressed(params) => pairs(params),
         }
     }
@@ -292,6 +308,7 @@ pub enum AnyFilter {
     RankCounting(RankCounting),
     RankMap(RankMap),
     DLeft(DLeft),
+    Partitioned(PartitionedBloom),
     Compressed(CompressedBloom),
 }
 
@@ -307,6 +324,7 @@ macro_rules! each {
             Self::RankCounting($filter) => $value,
             Self::RankMap($filter) => $value,
             Self::DLeft($filter) => $value,
+            Self::Partitioned($filter) => $value,
             Self::Compressed($filter) => $value,
         }
     };
@@ -329,6 +347,7 @@ impl AnyFilter {
             Self::RankCounting(filter) => AnyParams::RankCounting(filter.params()),
             Self::RankMap(filter) => AnyParams::RankMap(filter.params()),
             Self::DLeft(filter) => AnyParams::DLeft(filter.params()),
+            Self::Partitioned(filter) => AnyParams::Partitioned(filter.params()),
             Self::Compressed(filter) => AnyParams::Compressed(filter.params()),
         }
     }
@@ -344,7 +363,7 @@ impl AnyFilter {
             Self::RankCounting(filter) => Some(filter),
             Self::RankMap(filter) => Some(filter),
             Self::DLeft(filter) => Some(filter),
-            Self::Compressed(_) => None,
+            Self::Partitioned(_) | Self::Compressed(_) => None,
         }
     }
 
@@ -356,7 +375,11 @@ impl AnyFilter {
             Self::RankCounting(filter) => Some(filter),
             Self::RankMap(filter) => Some(filter),
             Self::DLeft(filter) => Some(filter),
-            Self::Bloom(_) | Self::Blocked(_) | Self::RankSet(_) | Self::Compressed(_) => None,
+            Self::Bloom(_)
+            | Self::Blocked(_)
+            | Self::RankSet(_)
+            | Self::Partitioned(_)
+            | Self::Compressed(_) => None,
         }
     }
 
@@ -371,6 +394,7 @@ impl AnyFilter {
             | Self::Blocked(_)
             | Self::RankSet(_)
             | Self::RankMap(_)
+            | Self::Partitioned(_)
             | Self::Compressed(_) => None,
         }
     }
@@ -386,9 +410,10 @@ impl AnyFilter {
             (Self::RankCounting(this), Self::RankCounting(other)) => this.merge(other),
             (Self::RankMap(this), Self::RankMap(other)) => this.merge(other),
             (Self::DLeft(this), Self::DLeft(other)) => this.merge(other),
-            (Self::Compressed(_), Self::Compressed(_)) => Err(Mismatch {
+            (Self::Partitioned(_), Self::Partitioned(_))
+            | (Self::Compressed(_), Self::Compressed(_)) => Err(Mismatch {
                 field: "keys",
-                left: "compressed filters are built once".into(),
+                left: "filters of this kind are built once".into(),
                 right: "merge their keys instead".into(),
             }),
             (this, other) => Mismatch::check("kind", this.kind().name(), other.kind().name()),
@@ -441,6 +466,11 @@ impl AnyFilter {
                 coder::entropy_bits(filter.params().bits(), ones.sum())
             }
             Self::Counting(filter) => coder::planes::entropy_bits(filter.counters().iter()),
+            // Choices look random, however they are counted.
+            Self::Partitioned(filter) => {
+                let array = coder::entropy_bits(filter.bits().len(), filter.bits().ones());
+                array + filter.params().choice_bits() as f64
+            }
             Self::Compressed(filter) => set(filter.params().positions(), filter.positions().len()),
             Self::RankIndexed(_)
             | Self::RankSet(_)
@@ -460,6 +490,7 @@ impl AnyFilter {
         let array = |bits, ones| coder::choose(bits, ones, effort).name();
         match self {
             Self::Bloom(filter) => array(filter.bits().len(), filter.bits().ones()),
+            Self::Partitioned(filter) => array(filter.bits().len(), filter.bits().ones()),
             Self::Blocked(filter) => {
                 let ones = filter.blocks().flatten().map(|word| u64::from(word.count_ones()));
                 array(filter.params().bits(), ones.sum())
@@ -489,9 +520,11 @@ impl AnyFilter {
             Self::RankCounting(filter) => filter.groups(),
             Self::RankMap(filter) => filter.groups(),
             Self::DLeft(filter) => filter.groups(),
-            Self::Bloom(_) | Self::Counting(_) | Self::Blocked(_) | Self::Compressed(_) => {
-                Vec::new()
-            }
+            Self::Bloom(_)
+            | Self::Counting(_)
+            | Self::Blocked(_)
+            | Self::Partitioned(_)
+            | Self::Compressed(_) => Vec::new(),
         }
     }
 
@@ -550,6 +583,7 @@ impl AnyFilter {
             Kind::RankCounting => frame.into_filter().map(Self::RankCounting),
             Kind::RankMap => frame.into_filter().map(Self::RankMap),
             Kind::DLeft => frame.into_filter().map(Self::DLeft),
+            Kind::Partitioned => frame.into_filter().map(Self::Partitioned),
             Kind::Compressed => frame.into_filter().map(Self::Compressed),
             other => Err(WireError::Unknown { field: "kind", value: other.name().into() }),
         }

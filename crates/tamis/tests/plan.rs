@@ -59,7 +59,7 @@ fn memory_and_bits_per_key_are_not_exceeded() {
         // Whole cache lines are held: at most one more than asked for.
         assert!(params.predict(100_000).bits_per_key <= 20.0 + 512.0 / 1e5);
         assert!(params.predict(100_000).bits_per_key >= 19.8);
-        if !matches!(kind, Kind::Bloom | Kind::Counting | Kind::Blocked) {
+        if !matches!(kind, Kind::Bloom | Kind::Counting | Kind::Blocked | Kind::Partitioned) {
             // Less than an array of 64 bytes can be asked for, and is not to be had.
             let refused = AnyParams::plan(kind, &goal(1000, Size::Memory(100), &[])).unwrap_err();
             assert!(refused.to_string().contains("bits per key are too few"), "{refused}");
@@ -122,7 +122,8 @@ fn candidates_come_with_the_least_memory_first() {
     let plans = choose(&Goal::rate(1_000_000, 0.001)).unwrap();
     assert_eq!(plans.len(), Kind::SUPPORTED.len());
     assert_eq!(plans[0].params.kind(), Kind::Compressed);
-    assert_eq!(plans[1].params.kind(), Kind::RankIndexed);
+    assert_eq!(plans[1].params.kind(), Kind::Partitioned);
+    assert_eq!(plans[2].params.kind(), Kind::RankIndexed);
     assert!(plans.is_sorted_by(|a, b| a.predicted.bits_per_key <= b.predicted.bits_per_key));
     assert!(plans.iter().all(|plan| !plan.reason.is_empty()));
     assert!(choose(&Goal::rate(1, 2.0)).is_err());

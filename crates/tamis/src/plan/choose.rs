@@ -63,8 +63,11 @@ fn reason(kind: Kind) -> &'static str {
         Kind::RankCounting => "as rank-indexed, for keys that come often: a cell counts up to four",
         Kind::RankMap => "as rank-indexed, with a small value for every key",
         Kind::DLeft => "keys can be removed and counted, in less than half the memory of counting",
+        Kind::Partitioned => {
+            "less memory than compressed above 0.4%, built once in half a minute for a million keys"
+        }
         Kind::Compressed => {
-            "the least memory of all, built once; an answer takes three cache misses"
+            "the least memory of all below 0.4%, built once; an answer takes three cache misses"
         }
         Kind::Blocked => "one cache line a lookup, for somewhat more memory than bloom",
         _ => "",
