@@ -18,7 +18,9 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
                 assert!(predicted.bits_per_key.is_finite() && predicted.bits_per_key > 0.0);
                 assert!(predicted.wire_bits_per_key >= predicted.bits_per_key * 0.01);
                 assert!(predicted.blocks_per_miss >= 1.0 - 1e-12);
-                assert!(predicted.blocks_per_miss <= predicted.blocks_per_hit + 1e-12);
+                // Only where a key has several places does a member end the search that a stranger goes through.
+                let several = kind == Kind::DLeft;
+                assert!(several || predicted.blocks_per_miss <= predicted.blocks_per_hit + 1e-12);
             }
         }
     }

@@ -118,15 +118,17 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
         libm::ceil(trimmed / 8.0) as u64,
     );
     let per_key = |bits: f64| bits / keys.max(1) as f64;
-    let all = lines(&grown, grown.subtables());
+    let (all, hit) = (lines(&grown, grown.subtables()), lines_of_hit(&grown, distinct));
+    let rate = rate(&grown, keys);
     Prediction {
-        rate: rate(&grown, keys),
+        rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
         bits_per_key: per_key(grown.bits().next_multiple_of(Line::BITS) as f64),
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: all,
-        blocks_per_hit: lines_of_hit(&grown, distinct),
-        blocks_per_miss: all,
+        blocks_per_hit: hit,
+        // A stranger who is let through was found like a member.
+        blocks_per_miss: (1.0 - rate) * all + rate * hit,
     }
 }
 
