@@ -55,6 +55,7 @@ extern crate std;
 
 pub mod address;
 mod any;
+pub mod balanced;
 pub mod bits;
 pub mod bloom;
 pub mod coder;

@@ -1,0 +1,4 @@
+//! Balanced Bloom filters.
+
+pub mod bound;
+pub mod model;
