@@ -4,6 +4,7 @@
 //! - [`probes`]: the k positions of a plain Bloom filter.
 //! - [`block_probes`]: independent bit positions inside one block. (A start and a step inside a small
 //!   block would give so few patterns that the rate rises up to a hundredfold.)
+//! - [`BlockProbes`]: the same in blocks that keep some of their bits for other things.
 //! - [`identity`]: the one integer that a fingerprint structure keeps of a key.
 
 use crate::digest::Digest;
@@ -47,7 +48,7 @@ pub fn probes(digest: Digest, count: u32, range: u64) -> impl Iterator<Item = u6
 pub const MAX_BLOCK_PROBES: u32 = 32;
 
 /// Odd multipliers of the in-block positions, from the binary expansion of pi: nothing up the sleeve.
-const BLOCK_SALTS: [u32; MAX_BLOCK_PROBES as usize] = [
+pub(crate) const BLOCK_SALTS: [u32; MAX_BLOCK_PROBES as usize] = [
     0x243f6a89, 0x85a308d3, 0x13198a2f, 0x03707345, 0xa4093823, 0x299f31d1, 0x082efa99, 0xec4e6c89,
     0x452821e7, 0x38d01377, 0xbe5466cf, 0x34e90c6d, 0xc0ac29b7, 0xc97c50dd, 0x3f84d5b5, 0xb5470917,
     0x9216d5d9, 0x8979fb1b, 0xd1310ba7, 0x98dfb5ad, 0x2ffd72db, 0xd01adfb7, 0xb8e1afed, 0x6a267e97,
@@ -78,4 +79,33 @@ pub fn block_probes(
     let halves = [word as u32, (word >> 32) as u32];
     let shift = 32 - block_bits_log2;
     (0..count as usize).map(move |i| (halves[i & 1].wrapping_mul(BLOCK_SALTS[i]) >> shift) as usize)
+}
+
+/// The bit positions of a digest in the first `range` bits of a block, at most 512: those of [`block_probes`] where that is a
+/// power of two.
+///
+/// Position i is the top 22 bits of the same 32-bit product, times the range, over 2^22.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockProbes {
+    pub(crate) word: u64,
+    pub(crate) count: u32,
+    pub(crate) range: u32,
+}
+
+impl BlockProbes {
+    /// `count` positions, at most [`MAX_BLOCK_PROBES`].
+    #[inline]
+    pub const fn new(digest: Digest, count: u32, range: u32) -> Self {
+        Self { word: block_word(digest), count, range }
+    }
+
+    /// The positions.
+    #[inline]
+    pub fn positions(self) -> impl Iterator<Item = usize> {
+        let halves = [self.word as u32, (self.word >> 32) as u32];
+        (0..self.count as usize).map(move |i| {
+            let product = halves[i & 1].wrapping_mul(BLOCK_SALTS[i]);
+            (((product >> 10) * self.range) >> 22) as usize
+        })
+    }
 }

@@ -5,6 +5,7 @@
 //! ```
 
 mod bit_vec;
+pub(crate) mod block;
 pub(crate) mod field;
 mod line;
 mod packed;
