@@ -39,6 +39,8 @@ pub struct Outcome {
     pub target_rate: Option<f64>,
     /// The model's rate.
     pub predicted_rate: f64,
+    /// The rate computed from the bits of the filter that was built.
+    pub fill_rate: f64,
     /// False positives over queries.
     pub measured_rate: f64,
     /// Lower end of the 99.9% interval for the expected rate.
@@ -135,6 +137,7 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
     progress(0.9);
     let wire = filter.encode().len();
     let overflow = filter.overflow();
+    let fill_rate = filter.rate();
     let removal = remove(&mut filter, stream, keys);
     progress(1.0);
 
@@ -154,6 +157,7 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
             Size::BitsPerKey(_) | Size::Memory(_) => None,
         },
         predicted_rate: predicted.rate,
+        fill_rate,
         measured_rate: misses.false_positives as f64 / queries.max(1) as f64,
         rate_low: low / widening,
         rate_high: (high * widening).min(1.0),

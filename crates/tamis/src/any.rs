@@ -3,6 +3,10 @@
 
 use alloc::vec::Vec;
 
+use crate::balanced::{
+    Balanced, BalancedMht, BalancedParams, BalancedPopcount, BalancedSequential, BalancedSingle,
+    BalancedTwoChoice, Mht, Popcount, Scheme, Sequential, Single, TwoChoice,
+};
 use crate::bits::{OutOfMemory, SharedBytes};
 use crate::bloom::{
     BlockedBloom, BlockedParams, Bloom, BloomParams, CountingBloom, CountingParams, model,
@@ -67,7 +71,7 @@ impl Kind {
     ];
 
     /// The kinds that this version can build and read.
-    pub const SUPPORTED: [Self; 10] = [
+    pub const SUPPORTED: [Self; 15] = [
         Self::Bloom,
         Self::Counting,
         Self::Blocked,
@@ -77,6 +81,11 @@ impl Kind {
         Self::RankMap,
         Self::DLeft,
         Self::Partitioned,
+        Self::BalancedSingle,
+        Self::BalancedSequential,
+        Self::BalancedMht,
+        Self::BalancedPopcount,
+        Self::BalancedTwoChoice,
         Self::Compressed,
     ];
 
@@ -176,6 +185,11 @@ pub enum AnyParams {
     RankMap(RankParams),
     DLeft(DLeftParams),
     Partitioned(PartitionedParams),
+    BalancedSingle(BalancedParams<Single>),
+    BalancedSequential(BalancedParams<Sequential>),
+    BalancedMht(BalancedParams<Mht>),
+    BalancedPopcount(BalancedParams<Popcount>),
+    BalancedTwoChoice(BalancedParams<TwoChoice>),
     Compressed(CompressedParams),
 }
 
@@ -192,6 +206,13 @@ impl AnyParams {
             Kind::RankMap => RankMap::plan(goal).map(Self::RankMap),
             Kind::DLeft => DLeft::plan(goal).map(Self::DLeft),
             Kind::Partitioned => partitioned::plan(goal).map(Self::Partitioned),
+            Kind::BalancedSingle => BalancedSingle::plan(goal).map(Self::BalancedSingle),
+            Kind::BalancedSequential => {
+                BalancedSequential::plan(goal).map(Self::BalancedSequential)
+            }
+            Kind::BalancedMht => BalancedMht::plan(goal).map(Self::BalancedMht),
+            Kind::BalancedPopcount => BalancedPopcount::plan(goal).map(Self::BalancedPopcount),
+            Kind::BalancedTwoChoice => BalancedTwoChoice::plan(goal).map(Self::BalancedTwoChoice),
             Kind::Compressed => compressed::plan(goal).map(Self::Compressed),
             _ => Err(PlanError::Unsupported { kind: kind.name() }),
         }
@@ -209,6 +230,11 @@ impl AnyParams {
             Self::RankMap(params) => RankMap::predict(params, keys),
             Self::DLeft(params) => DLeft::predict(params, keys),
             Self::Partitioned(params) => partitioned::model::predict(params, keys),
+            Self::BalancedSingle(params) => BalancedSingle::predict(params, keys),
+            Self::BalancedSequential(params) => BalancedSequential::predict(params, keys),
+            Self::BalancedMht(params) => BalancedMht::predict(params, keys),
+            Self::BalancedPopcount(params) => BalancedPopcount::predict(params, keys),
+            Self::BalancedTwoChoice(params) => BalancedTwoChoice::predict(params, keys),
             Self::Compressed(params) => compressed::predict(params, keys),
         }
     }
@@ -230,6 +256,21 @@ impl AnyParams {
             Self::DLeft(params) => DLeft::new(params, label).map(AnyFilter::DLeft),
             Self::Partitioned(params) => {
                 PartitionedBloom::new(params, label).map(AnyFilter::Partitioned)
+            }
+            Self::BalancedSingle(params) => {
+                BalancedSingle::new(params, label).map(AnyFilter::BalancedSingle)
+            }
+            Self::BalancedSequential(params) => {
+                BalancedSequential::new(params, label).map(AnyFilter::BalancedSequential)
+            }
+            Self::BalancedMht(params) => {
+                BalancedMht::new(params, label).map(AnyFilter::BalancedMht)
+            }
+            Self::BalancedPopcount(params) => {
+                BalancedPopcount::new(params, label).map(AnyFilter::BalancedPopcount)
+            }
+            Self::BalancedTwoChoice(params) => {
+                BalancedTwoChoice::new(params, label).map(AnyFilter::BalancedTwoChoice)
             }
             Self::Compressed(params) => {
                 CompressedBloom::new(params, label).map(AnyFilter::Compressed)
@@ -272,6 +313,11 @@ impl AnyParams {
             Self::RankMap(_) => Kind::RankMap,
             Self::DLeft(_) => Kind::DLeft,
             Self::Partitioned(_) => Kind::Partitioned,
+            Self::BalancedSingle(_) => Kind::BalancedSingle,
+            Self::BalancedSequential(_) => Kind::BalancedSequential,
+            Self::BalancedMht(_) => Kind::BalancedMht,
+            Self::BalancedPopcount(_) => Kind::BalancedPopcount,
+            Self::BalancedTwoChoice(_) => Kind::BalancedTwoChoice,
             Self::Compressed(_) => Kind::Compressed,
         }
     }
@@ -291,6 +337,11 @@ impl AnyParams {
             | Self::RankMap(params) => pairs(params),
             Self::DLeft(params) => pairs(params),
             Self::Partitioned(params) => pairs(params),
+            Self::BalancedSingle(params) => pairs(params),
+            Self::BalancedSequential(params) => pairs(params),
+            Self::BalancedMht(params) => pairs(params),
+            Self::BalancedPopcount(params) => pairs(params),
+            Self::BalancedTwoChoice(params) => pairs(params),
             Self::Compressed(params) => pairs(params),
         }
     }
@@ -309,6 +360,11 @@ pub enum AnyFilter {
     RankMap(RankMap),
     DLeft(DLeft),
     Partitioned(PartitionedBloom),
+    BalancedSingle(BalancedSingle),
+    BalancedSequential(BalancedSequential),
+    BalancedMht(BalancedMht),
+    BalancedPopcount(BalancedPopcount),
+    BalancedTwoChoice(BalancedTwoChoice),
     Compressed(CompressedBloom),
 }
 
@@ -325,6 +381,11 @@ macro_rules! each {
             Self::RankMap($filter) => $value,
             Self::DLeft($filter) => $value,
             Self::Partitioned($filter) => $value,
+            Self::BalancedSingle($filter) => $value,
+            Self::BalancedSequential($filter) => $value,
+            Self::BalancedMht($filter) => $value,
+            Self::BalancedPopcount($filter) => $value,
+            Self::BalancedTwoChoice($filter) => $value,
             Self::Compressed($filter) => $value,
         }
     };
@@ -348,6 +409,11 @@ impl AnyFilter {
             Self::RankMap(filter) => AnyParams::RankMap(filter.params()),
             Self::DLeft(filter) => AnyParams::DLeft(filter.params()),
             Self::Partitioned(filter) => AnyParams::Partitioned(filter.params()),
+            Self::BalancedSingle(filter) => AnyParams::BalancedSingle(filter.params()),
+            Self::BalancedSequential(filter) => AnyParams::BalancedSequential(filter.params()),
+            Self::BalancedMht(filter) => AnyParams::BalancedMht(filter.params()),
+            Self::BalancedPopcount(filter) => AnyParams::BalancedPopcount(filter.params()),
+            Self::BalancedTwoChoice(filter) => AnyParams::BalancedTwoChoice(filter.params()),
             Self::Compressed(filter) => AnyParams::Compressed(filter.params()),
         }
     }
@@ -363,6 +429,11 @@ impl AnyFilter {
             Self::RankCounting(filter) => Some(filter),
             Self::RankMap(filter) => Some(filter),
             Self::DLeft(filter) => Some(filter),
+            Self::BalancedSingle(filter) => Some(filter),
+            Self::BalancedSequential(filter) => Some(filter),
+            Self::BalancedMht(filter) => Some(filter),
+            Self::BalancedPopcount(filter) => Some(filter),
+            Self::BalancedTwoChoice(filter) => Some(filter),
             Self::Partitioned(_) | Self::Compressed(_) => None,
         }
     }
@@ -378,6 +449,11 @@ impl AnyFilter {
             Self::Bloom(_)
             | Self::Blocked(_)
             | Self::RankSet(_)
+            | Self::BalancedSingle(_)
+            | Self::BalancedSequential(_)
+            | Self::BalancedMht(_)
+            | Self::BalancedPopcount(_)
+            | Self::BalancedTwoChoice(_)
             | Self::Partitioned(_)
             | Self::Compressed(_) => None,
         }
@@ -395,6 +471,11 @@ impl AnyFilter {
             | Self::RankSet(_)
             | Self::RankMap(_)
             | Self::Partitioned(_)
+            | Self::BalancedSingle(_)
+            | Self::BalancedSequential(_)
+            | Self::BalancedMht(_)
+            | Self::BalancedPopcount(_)
+            | Self::BalancedTwoChoice(_)
             | Self::Compressed(_) => None,
         }
     }
@@ -410,6 +491,11 @@ impl AnyFilter {
             (Self::RankCounting(this), Self::RankCounting(other)) => this.merge(other),
             (Self::RankMap(this), Self::RankMap(other)) => this.merge(other),
             (Self::DLeft(this), Self::DLeft(other)) => this.merge(other),
+            (Self::BalancedSingle(this), Self::BalancedSingle(other)) => this.merge(other),
+            (Self::BalancedSequential(this), Self::BalancedSequential(other)) => this.merge(other),
+            (Self::BalancedMht(this), Self::BalancedMht(other)) => this.merge(other),
+            (Self::BalancedPopcount(this), Self::BalancedPopcount(other)) => this.merge(other),
+            (Self::BalancedTwoChoice(this), Self::BalancedTwoChoice(other)) => this.merge(other),
             (Self::Partitioned(_), Self::Partitioned(_))
             | (Self::Compressed(_), Self::Compressed(_)) => Err(Mismatch {
                 field: "keys",
@@ -465,6 +551,15 @@ impl AnyFilter {
                 let ones = filter.blocks().flatten().map(|word| u64::from(word.count_ones()));
                 coder::entropy_bits(filter.params().bits(), ones.sum())
             }
+            Self::BalancedSingle(_)
+            | Self::BalancedSequential(_)
+            | Self::BalancedMht(_)
+            | Self::BalancedPopcount(_)
+            | Self::BalancedTwoChoice(_) => {
+                let (bits, ones, listed) = self.balanced_array();
+                // A listed digest is any 64 bits.
+                coder::entropy_bits(bits, ones) + 64.0 * listed as f64
+            }
             Self::Counting(filter) => coder::planes::entropy_bits(filter.counters().iter()),
             // Choices look random, however they are counted.
             Self::Partitioned(filter) => {
@@ -495,8 +590,33 @@ impl AnyFilter {
                 let ones = filter.blocks().flatten().map(|word| u64::from(word.count_ones()));
                 array(filter.params().bits(), ones.sum())
             }
+            Self::BalancedSingle(_)
+            | Self::BalancedSequential(_)
+            | Self::BalancedMht(_)
+            | Self::BalancedPopcount(_)
+            | Self::BalancedTwoChoice(_) => {
+                let (bits, ones, _) = self.balanced_array();
+                array(bits, ones)
+            }
             Self::Counting(_) => "planes",
             _ => "gaps",
+        }
+    }
+
+    /// Bits and ones of the array of a balanced kind, and entries of its list; nothing for the others.
+    fn balanced_array(&self) -> (u64, u64, u64) {
+        fn array<S: Scheme>(filter: &Balanced<S>) -> (u64, u64, u64) {
+            let words = filter.words().as_slice();
+            let ones = words.iter().map(|word| u64::from(word.count_ones())).sum();
+            (words.len() as u64 * 64, ones, filter.overflow().unwrap_or(0))
+        }
+        match self {
+            Self::BalancedSingle(filter) => array(filter),
+            Self::BalancedSequential(filter) => array(filter),
+            Self::BalancedMht(filter) => array(filter),
+            Self::BalancedPopcount(filter) => array(filter),
+            Self::BalancedTwoChoice(filter) => array(filter),
+            _ => (0, 0, 0),
         }
     }
 
@@ -520,11 +640,7 @@ impl AnyFilter {
             Self::RankCounting(filter) => filter.groups(),
             Self::RankMap(filter) => filter.groups(),
             Self::DLeft(filter) => filter.groups(),
-            Self::Bloom(_)
-            | Self::Counting(_)
-            | Self::Blocked(_)
-            | Self::Partitioned(_)
-            | Self::Compressed(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -535,6 +651,11 @@ impl AnyFilter {
             (Self::Bloom(filter), Change::Bits(flips)) => filter.flip(flips),
             (Self::Blocked(filter), Change::Bits(flips)) => filter.flip(flips),
             (Self::Counting(filter), Change::Counters(steps)) => filter.step(steps),
+            (Self::BalancedSingle(filter), Change::Listed(listed)) => filter.change(listed),
+            (Self::BalancedSequential(filter), Change::Listed(listed)) => filter.change(listed),
+            (Self::BalancedMht(filter), Change::Listed(listed)) => filter.change(listed),
+            (Self::BalancedPopcount(filter), Change::Listed(listed)) => filter.change(listed),
+            (Self::BalancedTwoChoice(filter), Change::Listed(listed)) => filter.change(listed),
             (this, Change::Identities(moves)) => {
                 let (removed, inserted) = moves.for_base(&base)?;
                 match this {
@@ -584,6 +705,11 @@ impl AnyFilter {
             Kind::RankMap => frame.into_filter().map(Self::RankMap),
             Kind::DLeft => frame.into_filter().map(Self::DLeft),
             Kind::Partitioned => frame.into_filter().map(Self::Partitioned),
+            Kind::BalancedSingle => frame.into_filter().map(Self::BalancedSingle),
+            Kind::BalancedSequential => frame.into_filter().map(Self::BalancedSequential),
+            Kind::BalancedMht => frame.into_filter().map(Self::BalancedMht),
+            Kind::BalancedPopcount => frame.into_filter().map(Self::BalancedPopcount),
+            Kind::BalancedTwoChoice => frame.into_filter().map(Self::BalancedTwoChoice),
             Kind::Compressed => frame.into_filter().map(Self::Compressed),
             other => Err(WireError::Unknown { field: "kind", value: other.name().into() }),
         }

@@ -22,6 +22,7 @@
 //! |---|---|
 //! | the least memory of the Bloom kinds, insert only | [`Bloom`] |
 //! | the quickest answer: one cache line a question | [`BlockedBloom`] |
+//! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
 //! | to remove keys or count them; the least memory of all below 0.25% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
 //! | to remove keys and count them, quicker than that and in less than half of a counting filter | [`DLeft`] |
@@ -74,6 +75,9 @@ pub mod rank_indexed;
 pub mod wire;
 
 pub use any::{AnyFilter, AnyParams, BuildError, Kind};
+pub use balanced::{
+    BalancedMht, BalancedPopcount, BalancedSequential, BalancedSingle, BalancedTwoChoice,
+};
 pub use bits::{OutOfMemory, SharedBytes};
 pub use bloom::{BlockedBloom, Bloom, CountingBloom};
 pub use coder::Effort;

@@ -82,6 +82,7 @@ fn print(measured: &Measured) -> Result<()> {
         row("rate, asked for", show::rate(target));
     }
     row("rate, predicted", show::rate(measured.predicted_rate));
+    row("rate, from its bits", show::rate(measured.fill_rate));
     row(
         "rate, measured",
         format!(

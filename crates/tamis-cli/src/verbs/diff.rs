@@ -83,6 +83,7 @@ impl Facts {
     pub(crate) fn new(delta: &Delta, bytes: u64) -> Self {
         let (changed, inserted) = match delta.change() {
             Change::Bits(flips) => (flips.count(), None),
+            Change::Listed(listed) => (listed.flips().count(), None),
             Change::Counters(steps) => (steps.count(), None),
             Change::Identities(moves) => {
                 let (gone, come) = moves.count();

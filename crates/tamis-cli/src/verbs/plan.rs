@@ -52,6 +52,9 @@ struct Predicted {
     blocks_per_insert: f64,
     blocks_per_hit: f64,
     blocks_per_miss: f64,
+    /// Share of the keys in the overflow, for kinds that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overflow_share: Option<f64>,
 }
 
 impl Plan {
@@ -65,7 +68,7 @@ impl Plan {
         let goal = self.sizing.goal(keys);
         if let Some(kind) = self.sizing.kind {
             let params = AnyParams::plan(kind, &goal)?;
-            let candidate = Candidate::new(&params, params.predict(keys), None);
+            let candidate = Candidate::new(&params, params.predict(keys), keys, None);
             if self.json {
                 show::print_json(&candidate)?;
             } else {
@@ -75,7 +78,7 @@ impl Plan {
         }
         let candidates: Vec<_> = tamis::choose(&goal)?
             .iter()
-            .map(|plan| Candidate::new(&plan.params, plan.predicted, Some(plan.reason)))
+            .map(|plan| Candidate::new(&plan.params, plan.predicted, keys, Some(plan.reason)))
             .collect();
         if self.json {
             show::print_json(&candidates)?;
@@ -87,7 +90,12 @@ impl Plan {
 }
 
 impl Candidate {
-    fn new(params: &AnyParams, predicted: Prediction, reason: Option<&'static str>) -> Self {
+    fn new(
+        params: &AnyParams,
+        predicted: Prediction,
+        keys: u64,
+        reason: Option<&'static str>,
+    ) -> Self {
         Self {
             kind: params.kind().name(),
             params: show::params(params),
@@ -98,6 +106,7 @@ impl Candidate {
                 blocks_per_insert: predicted.blocks_per_insert,
                 blocks_per_hit: predicted.blocks_per_hit,
                 blocks_per_miss: predicted.blocks_per_miss,
+                overflow_share: predicted.overflow.map(|entries| entries / keys.max(1) as f64),
             },
             reason,
         }

@@ -1,4 +1,498 @@
-//! Balanced Bloom filters.
+//! Balanced Bloom filters: blocked filters whose blocks are filled evenly.
+//!
+//! After Y. Kanizo, D. Hay, I. Keslassy, "Access-Efficient Balanced Bloom Filters" (ICC 2012; technical report). A blocked filter
+//! reads one block a question, but its fullest blocks let most strangers through. Here a block that is full refuses further
+//! keys, which go on to another block or, in the end, to a small overflow list; a question follows the same way, and most
+//! questions still read one block.
+//!
+//! ```text
+//! MHT, three choices        [block][block][block][block][block]..   83% of the blocks
+//!                           [block][block]..                        14%
+//!                           [block]                                  3%
+//!                           list of digests                         0.5% of the keys
+//!
+//! block of 512 bits         |  bits of keys (B' = 507)                         | counter (5) |
+//! ```
+//!
+//! ```
+//! use tamis::balanced::BalancedMht;
+//! use tamis::{Filter, Insert};
+//! let mut filter = BalancedMht::with_rate(10_000, 0.0001)?;
+//! filter.insert("apple")?;
+//! assert!(filter.contains("apple"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Kinds
+//!
+//! - [`BalancedSingle`]: one choice, then the list.
+//! - [`BalancedSequential`]: up to four choices in one table.
+//! - [`BalancedMht`]: up to four choices, each in a subtable of its own, the next ones smaller. A block counts its keys, and
+//!   refuses from a threshold on; at the threshold itself a coin that the key carries decides.
+//! - [`BalancedPopcount`]: as MHT, but a block refuses what would set more than so many of its bits. No counter and no coin,
+//!   and the lowest rate of these four.
+//! - [`BalancedTwoChoice`]: the emptier one of two blocks; both are read always, and there is no list.
+//!
+//! # Limits
+//!
+//! Nothing can be removed: bits are shared, and a block that opened again would hide the keys that it has sent on. Blocks of 256
+//! or 512 bits, at most 32 bits a key, 4 choices, 2^39 blocks. Keys beyond the planned number are taken, into a list that grows
+//! ([`Policy`] says what else may happen); the rate rises as the model says. "Blocks read" are blocks of the array; a walk
+//! that ends in the list reads one or two cache lines more.
 
 pub mod bound;
+mod list;
 pub mod model;
+mod params;
+mod plan;
+mod profile;
+mod two_choice;
+mod walk;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+pub use params::{BalancedParams, Layout, Policy};
+
+use self::list::{List, slots_for};
+use self::walk::{Answer, Choice};
+use crate::any::Kind;
+use crate::bits::block::{self, Backend};
+use crate::bits::{self, OutOfMemory, Words};
+use crate::coder::{self, Effort};
+use crate::delta::Listed;
+use crate::digest::{Digest, Hasher};
+use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
+use crate::plan::{Goal, PlanError, Prediction, digest_floor};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
+
+/// The section that holds the blocks.
+const ARRAY: u8 = 0;
+/// The section that holds the overflow list.
+const LIST: u8 = 1;
+/// The word of a choice's digest that is its coin.
+const COIN_WORD: u64 = 16;
+
+/// How a block refuses keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// By the number of its keys.
+    Counter,
+    /// By the number of its set bits.
+    Ones,
+    /// Never: the emptiest of a key's blocks takes it.
+    Least,
+}
+
+/// Where a key's walk ends.
+enum End {
+    /// It is there, or answered as if it were.
+    Held,
+    /// At a block that would take it.
+    Open(Choice),
+    /// All its blocks refuse it, and it is not in the list.
+    Nowhere,
+}
+
+/// How keys are spread over blocks; one type a kind.
+pub trait Scheme: sealed::Sealed {}
+
+mod sealed {
+    /// The facts of a scheme, which nobody else can add to.
+    pub trait Sealed: core::fmt::Debug + Copy + PartialEq + Eq {
+        #[doc(hidden)]
+        const KIND: crate::any::Kind;
+        #[doc(hidden)]
+        #[expect(private_interfaces, reason = "sealed")]
+        const RULE: super::Rule;
+        /// Whether all choices lie in one table.
+        #[doc(hidden)]
+        const SHARED: bool;
+        #[doc(hidden)]
+        const MOST_CHOICES: u32;
+        /// The range of choices in words.
+        #[doc(hidden)]
+        const CHOICES: &'static str;
+    }
+}
+
+macro_rules! scheme {
+    ($name:ident, $kind:ident, $rule:ident, $shared:expr, $most:expr, $range:expr, $doc:expr) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {}
+
+        impl sealed::Sealed for $name {
+            const KIND: Kind = Kind::$kind;
+            #[expect(private_interfaces, reason = "sealed")]
+            const RULE: Rule = Rule::$rule;
+            const SHARED: bool = $shared;
+            const MOST_CHOICES: u32 = $most;
+            const CHOICES: &'static str = $range;
+        }
+
+        impl Scheme for $name {}
+    };
+}
+scheme!(Single, BalancedSingle, Counter, true, 1, "1", "One choice.");
+scheme!(Sequential, BalancedSequential, Counter, true, 4, "1 to 4", "Choices in one table.");
+scheme!(Mht, BalancedMht, Counter, false, 4, "1 to 4", "Choices in subtables.");
+scheme!(Popcount, BalancedPopcount, Ones, false, 4, "1 to 4", "As MHT, limited by set bits.");
+scheme!(TwoChoice, BalancedTwoChoice, Least, true, 2, "1 or 2", "The emptier one of two blocks.");
+
+/// One choice, then the list.
+pub type BalancedSingle = Balanced<Single>;
+/// Several choices in one table.
+pub type BalancedSequential = Balanced<Sequential>;
+/// Several choices, each in a subtable of its own; see [the module](self).
+pub type BalancedMht = Balanced<Mht>;
+/// As MHT, with blocks that are limited by their set bits.
+pub type BalancedPopcount = Balanced<Popcount>;
+/// The emptier one of two blocks.
+///
+/// ```compile_fail
+/// use tamis::{Insert, BalancedTwoChoice, Remove};
+/// let mut filter = BalancedTwoChoice::with_rate(100, 0.01).unwrap();
+/// filter.remove("apple"); // Bits are shared: removing one key would lose another.
+/// ```
+pub type BalancedTwoChoice = Balanced<TwoChoice>;
+
+/// A balanced filter.
+#[derive(Clone, Debug)]
+pub struct Balanced<S> {
+    params: BalancedParams<S>,
+    label: Label,
+    words: Words,
+    list: List,
+    backend: Backend,
+}
+
+impl<S: Scheme> Balanced<S> {
+    /// An empty filter for so many keys at this rate, with 512-bit blocks, XXH3 and seed 0.
+    pub fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
+        let params = Self::plan(&Goal::rate(keys, rate))?;
+        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
+    }
+
+    /// The params for a goal.
+    pub fn plan(goal: &Goal) -> Result<BalancedParams<S>, PlanError> {
+        plan::plan(goal)
+    }
+
+    /// What a filter with these params and so many keys will do.
+    pub fn predict(params: &BalancedParams<S>, keys: u64) -> Prediction {
+        plan::predict(params, keys)
+    }
+
+    /// All words.
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Flips bits and changes the list; on an error it is half changed.
+    pub(crate) fn change(&mut self, change: &Listed) -> Result<(), &'static str> {
+        change.flips().apply(self.words.as_mut_slice())?;
+        let entries = change.list(&self.listed());
+        self.list = List::of(self.params.layout().list, &entries)
+            .map_err(|_| "there is no memory for what comes")?;
+        self.validate().map_err(|Invalid(reason)| reason)
+    }
+
+    pub(crate) fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    /// The words of each block, subtable after subtable.
+    pub fn blocks(&self) -> impl Iterator<Item = &[u64]> {
+        self.words.as_slice().chunks_exact(self.params.layout().words())
+    }
+
+    /// The digests in the overflow list, in order.
+    pub fn listed(&self) -> Vec<u64> {
+        self.list.sorted()
+    }
+
+    /// Adds the keys of another filter of the same layout and seed: bits are joined, counters added, lists united. No refusal is
+    /// undone, so nothing is lost; blocks may then hold more than either filter let in.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
+        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
+        let names = BalancedParams::<S>::NAMES.iter();
+        for ((name, mine), theirs) in names.zip(self.params.values()).zip(other.params.values()) {
+            Mismatch::check(name, &mine, &theirs)?;
+        }
+        // The list first, beside this one: only it can fail.
+        let mut list = self.list.clone();
+        for entry in other.list.sorted() {
+            list.insert(Digest(entry)).map_err(|_| Mismatch {
+                field: "memory",
+                left: alloc::format!("{} listed", self.list.len()),
+                right: alloc::format!("{} listed", other.list.len()),
+            })?;
+        }
+        self.list = list;
+        let layout = *self.params.layout();
+        let blocks = self.words.as_mut_slice().chunks_exact_mut(layout.words());
+        for (mine, theirs) in blocks.zip(other.blocks()) {
+            let load = layout.load(mine) + layout.load(theirs);
+            for (word, other) in mine.iter_mut().zip(theirs) {
+                *word |= other;
+            }
+            layout.set_load(mine, load.min(layout.threshold + 1));
+        }
+        self.label.merge(&other.label);
+        Ok(())
+    }
+
+    /// The mean chances, over the blocks of a subtable, that a stranger is held and that it is refused.
+    fn met_by_strangers(&self, powers: &[f64], refusals: &[f64], stage: u32) -> (f64, f64) {
+        let layout = self.params.layout();
+        let (start, size) = layout.subtable(stage);
+        let coin = layout.coin as f64 / params::ONE as f64;
+        let (mut held, mut refused) = (0.0, 0.0);
+        for block in self.blocks().skip(start as usize).take(size as usize) {
+            let ones = layout.ones(block) as usize;
+            held += powers[ones];
+            refused += match (layout.rule, layout.load(block).cmp(&layout.threshold)) {
+                (Rule::Ones, _) => refusals[ones],
+                (Rule::Counter, core::cmp::Ordering::Less) => 0.0,
+                (Rule::Counter, core::cmp::Ordering::Equal) => (1.0 - coin) * (1.0 - powers[ones]),
+                _ => 1.0 - powers[ones],
+            };
+        }
+        (held / size as f64, refused / size as f64)
+    }
+
+    /// Where a key's walk ends.
+    #[inline]
+    fn follow(&self, digest: Digest) -> End {
+        let layout = self.params.layout();
+        let words = self.words.as_slice();
+        for choice in layout.walk(digest) {
+            match layout.ask(self.backend, layout.block_of(words, &choice), &choice) {
+                Answer::Held => return End::Held,
+                Answer::Open => return End::Open(choice),
+                Answer::Refused => {}
+            }
+        }
+        if self.list.contains(digest) { End::Held } else { End::Nowhere }
+    }
+
+    /// How many different blocks a walk visits.
+    fn blocks_on_the_way(&self, digest: Digest) -> u32 {
+        let layout = self.params.layout();
+        let mut seen: Vec<u64> = Vec::new();
+        for choice in layout.walk(digest) {
+            if !seen.contains(&choice.block) {
+                seen.push(choice.block);
+            }
+            let block = layout.block_of(self.words.as_slice(), &choice);
+            if layout.ask(self.backend, block, &choice) != Answer::Refused {
+                break;
+            }
+        }
+        seen.len() as u32
+    }
+}
+
+impl<S: Scheme> PartialEq for Balanced<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.params == other.params
+            && self.label == other.label
+            && self.words == other.words
+            && self.list == other.list
+    }
+}
+
+impl<S: Scheme> Eq for Balanced<S> {}
+
+impl<S: Scheme> Filter for Balanced<S> {
+    #[inline]
+    fn label(&self) -> Label {
+        self.label
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        matches!(self.follow(digest), End::Held)
+    }
+
+    /// The first block, and the second where that is always read.
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        let layout = self.params.layout();
+        let sure = if layout.rule == Rule::Least { layout.choices } else { 1 };
+        for stage in 0..sure {
+            let block = layout.choice(digest, stage).block as usize;
+            bits::prefetch(self.words.as_slice(), block * layout.words());
+        }
+    }
+
+    fn footprint(&self) -> u64 {
+        self.words.footprint() + self.list.footprint()
+    }
+
+    /// From the set bits and the counter of every block: a stranger is held, goes on, or ends there.
+    fn rate(&self) -> f64 {
+        let layout = self.params.layout();
+        let (bits, k) = (layout.key_bits(), layout.hashes);
+        let share = |ones: u32| f64::from(ones) / f64::from(bits);
+        let powers: Vec<f64> = (0..=bits).map(|ones| libm::pow(share(ones), k.into())).collect();
+        let refusals = match layout.rule {
+            Rule::Ones => profile::refusals(bits, k, layout.threshold),
+            Rule::Counter | Rule::Least => Vec::new(),
+        };
+        let tables: Vec<(f64, f64)> = (0..layout.subtables())
+            .map(|stage| self.met_by_strangers(&powers, &refusals, stage))
+            .collect();
+        let walk = (0..layout.choices as usize).map(|stage| tables[stage.min(tables.len() - 1)]);
+        let rate = walk.rev().fold(0.0, |rest, (held, refused)| held + refused * rest);
+        (rate + digest_floor(self.label.keys)).min(1.0)
+    }
+
+    fn fill(&self) -> f64 {
+        let layout = self.params.layout();
+        let ones: u64 = self.blocks().map(|block| u64::from(layout.ones(block))).sum();
+        ones as f64 / (layout.blocks * u64::from(layout.key_bits())) as f64
+    }
+
+    /// Keys in the list; `None` where there is none.
+    fn overflow(&self) -> Option<u64> {
+        (S::RULE != Rule::Least).then(|| self.list.len())
+    }
+
+    fn blocks_to_contain(&self, digest: Digest) -> u32 {
+        self.blocks_on_the_way(digest)
+    }
+}
+
+impl<S: Scheme> Insert for Balanced<S> {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        let layout = *self.params.layout();
+        let full = Full { keys: self.label.keys, inserted: 0 };
+        let end = self.follow(digest);
+        match end {
+            End::Held => {}
+            End::Open(choice) => layout.put(self.words.as_mut_slice(), &choice),
+            End::Nowhere => {
+                let no_room = layout.policy != Policy::Grow && self.list.is_full();
+                if no_room && layout.policy == Policy::Error {
+                    return Err(full);
+                }
+                // Two choices have no list: the emptier one takes every key.
+                let forced = no_room || layout.rule == Rule::Least;
+                if forced {
+                    let choice = layout.emptiest(self.words.as_slice(), digest);
+                    layout.put(self.words.as_mut_slice(), &choice);
+                } else {
+                    self.list.insert(digest).map_err(|_| full)?;
+                }
+            }
+        }
+        let new = !matches!(end, End::Held);
+        self.label.keys = self.label.keys.saturating_add(1);
+        Ok(new)
+    }
+
+    fn blocks_to_insert(&self, digest: Digest) -> u32 {
+        self.blocks_on_the_way(digest)
+    }
+}
+
+impl<S: Scheme> Stored for Balanced<S> {
+    const KIND: Kind = S::KIND;
+    type Params = BalancedParams<S>;
+
+    fn params(&self) -> BalancedParams<S> {
+        self.params
+    }
+
+    fn new(params: BalancedParams<S>, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            params,
+            label: label.into(),
+            words: Words::zeroed(params.bits() / 64)?,
+            list: List::new(params.layout().list)?,
+            backend: Backend::detect(),
+        })
+    }
+
+    fn clear(&mut self) {
+        self.words.as_mut_slice().fill(0);
+        self.list.clear();
+        self.label.keys = 0;
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        let layout = self.params.layout();
+        if self.blocks().any(|block| layout.load(block) > layout.threshold + 1) {
+            return Err(Invalid("a block counts more keys than it can"));
+        }
+        if S::RULE == Rule::Least && self.list.len() > 0 {
+            return Err(Invalid("there is a list where there is none"));
+        }
+        Ok(())
+    }
+
+    fn content_id(&self) -> ContentId {
+        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
+        id.words(&self.words);
+        id.numbers(self.list.sorted().into_iter());
+        id.finish()
+    }
+
+    fn encode(&self) -> Encoded<'_> {
+        let mut payloads = vec![Payload::raw(ARRAY, &self.words)];
+        payloads.extend(self.list_payload());
+        wire::encode(self, payloads)
+    }
+
+    /// The list is not packed: digests are random numbers.
+    fn pack(&self, effort: Effort) -> Encoded<'_> {
+        let words = self.words.as_slice();
+        let bytes = coder::encode(words, self.params.bits(), effort);
+        let mut payloads = vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)];
+        payloads.extend(self.list_payload());
+        wire::encode(self, payloads)
+    }
+
+    fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
+        const DAMAGED: Invalid = Invalid("the overflow list is not what an encoder writes");
+        let (label, params) = frame.begin::<Self>()?;
+        let words = frame.array(ARRAY, params.bits())?;
+        let planned = params.layout().list;
+        let mut entries = Vec::new();
+        if planned > 0 || frame.has_more() {
+            let (bytes, decoded) = frame.trimmed(LIST)?;
+            let (whole, rest) = bytes.as_chunks();
+            entries.extend(whole.iter().map(|bytes| u64::from_le_bytes(*bytes)));
+            let slots = slots_for(planned, entries.len() as u64);
+            let sorted = coder::numbers::strictly_rise(&entries) && entries.first() != Some(&0);
+            // What the list takes was claimed, and so checked against the limits.
+            if !rest.is_empty() || !sorted || slots == 0 || slots.checked_mul(8) != Some(decoded) {
+                return Err(DAMAGED.into());
+            }
+        }
+        let list = List::of(planned, &entries).map_err(|refused| WireError::Limit {
+            field: "section length",
+            need: refused.bytes,
+            limit: usize::MAX as u64,
+        })?;
+        Ok(Self { params, label, words, list, backend: Backend::detect() })
+    }
+}
+
+impl<S: Scheme> Balanced<S> {
+    /// The list as a section; none where nothing is planned and nothing is in.
+    fn list_payload(&self) -> Option<Payload<'static>> {
+        let bytes = self.list.sorted().iter().flat_map(|entry| entry.to_le_bytes()).collect();
+        let slots = self.list.slot_bytes();
+        (slots > 0).then(|| Payload::trimmed(LIST, bytes, slots))
+    }
+}
+
+impl Layout {
+    /// Set bits of a block beside its counter.
+    pub(crate) fn ones(&self, block: &[u64]) -> u32 {
+        block::ones(block) - self.load(block).count_ones()
+    }
+}

@@ -9,14 +9,14 @@
 //! | gamma | share of the keys in the overflow list |
 //! | h, p | a block with fewer than h keys takes a key, one with h keys takes it with chance p |
 //! | x | keys that have come to a block, on average |
-//! | f_i | share of the blocks with load i |
+//! | `f_i` | share of the blocks with load i |
 //! | q | share of the keys that a block refuses while the filter fills |
 //! | rho | chance that a stranger is refused by a block of the finished filter |
 //! | B', k | bits of a block beside its counter, bits of a key |
 //! | phi(i) | chance that a stranger's bits are all set in a block with i keys |
 //!
-//! **SINGLE.** f_0' = -f_0; f_i' = f_(i-1) - f_i; f_h' = f_(h-1) - p f_h; f_(h+1)' = p f_h. (The printed last line has f_(h-1), and the
-//! shares add up to 1.051 in Figure 5: erratum 2.) The closed form of f_h is written with the regularised
+//! **SINGLE.** `f_0' = -f_0; f_i' = f_(i-1) - f_i; f_h' = f_(h-1) - p f_h; f_(h+1)' = p f_h`. (The printed last line has
+//! `f_(h-1)`, and the shares add up to 1.051 in Figure 5: erratum 2.) The closed form of `f_h` is written with the regularised
 //! incomplete gamma function; the printed difference loses all digits as p -> 1 (erratum 4).
 //!
 //! **SEQUENTIAL.** The loads of SINGLE after x = r a looks; t(a) = integral of du / (1 + q(ru) + ... + q(ru)^(d-1)) keys have
@@ -62,7 +62,7 @@ impl Single {
         Some(Self { h, p })
     }
 
-    /// f_h(x).
+    /// `f_h(x)`.
     fn at_threshold(&self, x: f64) -> f64 {
         let Self { h, p } = *self;
         if h == 0 {
@@ -75,7 +75,7 @@ impl Single {
         libm::exp(-p * x - h * libm::log1p(-p) + ln_gamma_p(h, x * (1.0 - p)))
     }
 
-    /// f_0(x) to f_(h+1)(x).
+    /// `f_0(x)` to `f_(h+1)(x)`.
     pub fn loads(&self, x: f64) -> Vec<f64> {
         let mut loads: Vec<f64> = (0..u64::from(self.h)).map(|i| poisson_pmf(i, x)).collect();
         loads.push(self.at_threshold(x));
@@ -91,27 +91,19 @@ impl Single {
         let mut loads = vec![0.0; h + 2];
         loads[0] = 1.0;
         let derivative = |_: f64, f: &[f64], slope: &mut [f64]| {
-            for i in 0..=h + 1 {
-                let out = if i < h {
-                    f[i]
-                } else if i == h {
-                    p * f[h]
-                } else {
-                    0.0
-                };
-                let into = match i {
-                    0 => 0.0,
-                    _ if i <= h => f[i - 1],
-                    _ => p * f[h],
-                };
-                slope[i] = into - out;
+            // What goes on from every load: nothing beyond h + 1.
+            let mut into = 0.0;
+            for (i, slope) in slope.iter_mut().enumerate() {
+                let pace = [1.0, p, 0.0][usize::from(i >= h) + usize::from(i > h)];
+                *slope = into - pace * f[i];
+                into = pace * f[i];
             }
         };
         rk4(derivative, &mut loads, 0.0, x, steps);
         loads
     }
 
-    /// The chance that a block refuses a key: (1 - p) f_h + f_(h+1), or of other loads with this threshold.
+    /// The chance that a block refuses a key: `(1 - p) f_h + f_(h+1)`, or of other loads with this threshold.
     pub fn refusal(&self, loads: &[f64]) -> f64 {
         mean_cost(loads, |i| self.refused(i))
     }
@@ -125,7 +117,7 @@ impl Single {
         }
     }
 
-    /// The share of the keys that found no place with one choice: 1 - sum i f_i / x.
+    /// The share of the keys that found no place with one choice: `1 - sum i f_i / x`.
     pub fn overflow(&self, x: f64) -> f64 {
         1.0 - mean_cost(&self.loads(x), |i| i as f64) / x
     }

@@ -170,6 +170,7 @@ fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) 
         blocks_per_insert: all,
         blocks_per_hit: all,
         blocks_per_miss: miss,
+        overflow: None,
     }
 }
 
@@ -248,6 +249,7 @@ pub fn predict_blocked(params: &BlockedParams, keys: u64) -> Prediction {
         blocks_per_insert: 1.0,
         blocks_per_hit: 1.0,
         blocks_per_miss: 1.0,
+        overflow: None,
     }
 }
 

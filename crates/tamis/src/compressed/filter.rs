@@ -315,5 +315,6 @@ pub(crate) fn predict(params: &CompressedParams, keys: u64) -> Prediction {
         blocks_per_insert: 0.0,
         blocks_per_hit: ARRAYS * f64::from(k),
         blocks_per_miss: ARRAYS * looked,
+        overflow: None,
     }
 }

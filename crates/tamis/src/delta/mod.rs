@@ -5,8 +5,9 @@
 //! ```
 //!
 //! A delta names its base and its result by their content ids. It applies to its base alone, and all or nothing: whatever goes
-//! wrong, the filter is what it was. What it holds depends on the kind: flipped bits (`bloom`, `blocked`), differences of
-//! counters (`counting`), removed and inserted identities (rank-indexed kinds and `dleft`). Filters that only differ in how they are
+//! wrong, the filter is what it was. What it holds depends on the kind: flipped bits (`bloom`, `blocked`, and with changes of
+//! their lists the balanced kinds), differences of counters (`counting`), removed and inserted identities (rank-indexed kinds and
+//! `dleft`). Filters that only differ in how they are
 //! laid out, because one has grown, have the same content, and deltas apply to both.
 //!
 //! ```
@@ -26,6 +27,7 @@
 mod bits;
 mod counters;
 mod identities;
+mod listed;
 mod wire;
 
 use alloc::vec::Vec;
@@ -33,6 +35,7 @@ use alloc::vec::Vec;
 pub use self::bits::Flips;
 pub use self::counters::Steps;
 pub use self::identities::Moves;
+pub use self::listed::Listed;
 
 use crate::any::{AnyFilter, Kind};
 use crate::filter::{Filter, Label, Mismatch};
@@ -60,6 +63,8 @@ pub enum Change {
     Counters(Steps),
     /// Identities that go and come.
     Identities(Moves),
+    /// Bits that flip, and digests that come to an overflow list or leave it.
+    Listed(Listed),
 }
 
 /// Why a delta cannot be made, joined or applied. The filter is unchanged.
@@ -125,6 +130,27 @@ impl Delta {
             }
             _ if old.kind().keeps_identities() => {
                 Change::Identities(Moves::between(&old.groups(), &new.groups()))
+            }
+            (AnyFilter::BalancedSingle(old), AnyFilter::BalancedSingle(new)) => Change::Listed(
+                Listed::between((old.words(), &old.listed()), (new.words(), &new.listed())),
+            ),
+            (AnyFilter::BalancedSequential(old), AnyFilter::BalancedSequential(new)) => {
+                Change::Listed(Listed::between(
+                    (old.words(), &old.listed()),
+                    (new.words(), &new.listed()),
+                ))
+            }
+            (AnyFilter::BalancedMht(old), AnyFilter::BalancedMht(new)) => Change::Listed(
+                Listed::between((old.words(), &old.listed()), (new.words(), &new.listed())),
+            ),
+            (AnyFilter::BalancedPopcount(old), AnyFilter::BalancedPopcount(new)) => Change::Listed(
+                Listed::between((old.words(), &old.listed()), (new.words(), &new.listed())),
+            ),
+            (AnyFilter::BalancedTwoChoice(old), AnyFilter::BalancedTwoChoice(new)) => {
+                Change::Listed(Listed::between(
+                    (old.words(), &old.listed()),
+                    (new.words(), &new.listed()),
+                ))
             }
             _ => return Err(DeltaError::BuiltOnce(old.kind().name())),
         };
@@ -204,6 +230,7 @@ impl Delta {
                 let joined = first.then(second).ok_or(DeltaError::Change(unresolved))?;
                 Change::Identities(joined)
             }
+            (Change::Listed(first), Change::Listed(second)) => Change::Listed(first.then(second)),
             _ => return Err(DeltaError::Change("the deltas are of different kinds")),
         };
         Ok(Self { base: self.base, change, ..next.clone() })

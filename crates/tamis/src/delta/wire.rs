@@ -5,7 +5,9 @@
 //! section 1   bits: the flips as one frame of the coder
 //!             counters: a frame of which change, then by how much (zigzag, as planes)
 //!             identities: what goes, as gaps between positions (or identities); see `write_moves`
+//!             listed: the flips as one frame
 //! section 2   identities: what comes, as gaps between identities
+//!             listed: the digests that come to the list or leave it (8 bytes each, in order)
 //! ```
 
 use alloc::vec;
@@ -14,6 +16,7 @@ use alloc::vec::Vec;
 use super::bits::Flips;
 use super::counters::Steps;
 use super::identities::{Gone, Moves};
+use super::listed::Listed;
 use super::{Change, Delta};
 use crate::any::Kind;
 use crate::coder::{self, Effort, numbers, planes};
@@ -48,6 +51,14 @@ impl Delta {
                 let sizes = moves.sizes();
                 payloads.push(Payload::packed(CHANGE, gone, sizes.0 * GROUP_BYTES));
                 payloads.push(Payload::packed(INSERTED, inserted, sizes.1 * GROUP_BYTES));
+            }
+            Change::Listed(listed) => {
+                let Flips { bits, words } = &listed.flips;
+                let bytes = coder::encode(words, *bits, Effort::Best);
+                payloads.push(Payload::packed(CHANGE, bytes, words.len() as u64 * 8));
+                let entries = listed.toggled.iter().flat_map(|entry| entry.to_le_bytes());
+                let size = listed.toggled.len() as u64 * 8;
+                payloads.push(Payload::trimmed(INSERTED, entries.collect(), size));
             }
         }
         let Label { hasher, keys, capacity } = self.label;
@@ -119,16 +130,29 @@ impl Delta {
         let param = |at: usize| self.params.get(at).copied().ok_or(DAMAGED);
         let (bytes, decoded) = frame.packed(CHANGE)?;
         match self.kind {
-            Kind::Bloom | Kind::Blocked => {
-                let bits = match self.kind {
-                    Kind::Bloom => param(0)?,
-                    _ => param(0)?.checked_mul(param(1)?).ok_or(DAMAGED)?,
-                };
-                if bits.div_ceil(64).checked_mul(8) != Some(decoded) {
+            Kind::Bloom => Ok(Change::Bits(read_flips(&bytes, decoded, param(0)?)?)),
+            Kind::Blocked => {
+                let bits = param(0)?.checked_mul(param(1)?).ok_or(DAMAGED)?;
+                Ok(Change::Bits(read_flips(&bytes, decoded, bits)?))
+            }
+            Kind::BalancedSingle
+            | Kind::BalancedSequential
+            | Kind::BalancedMht
+            | Kind::BalancedPopcount
+            | Kind::BalancedTwoChoice => {
+                let bits = param(0)?.checked_mul(param(1)?).ok_or(DAMAGED)?;
+                let flips = read_flips(&bytes, decoded, bits)?;
+                let (entries, size) = frame.trimmed(INSERTED)?;
+                let (whole, rest) = entries.as_chunks();
+                let toggled: Vec<u64> =
+                    whole.iter().map(|entry| u64::from_le_bytes(*entry)).collect();
+                if !rest.is_empty()
+                    || size != entries.len() as u64
+                    || !numbers::strictly_rise(&toggled)
+                {
                     return Err(DAMAGED.into());
                 }
-                let words = coder::decode(&bytes, bits).map_err(|_| DAMAGED)?;
-                Ok(Change::Bits(Flips { bits, words }))
+                Ok(Change::Listed(Listed { flips, toggled }))
             }
             Kind::Counting => {
                 let (counters, width) = (param(0)?, param(2)?);
@@ -145,6 +169,14 @@ impl Delta {
             _ => Err(WireError::Unknown { field: "kind", value: self.kind.name().into() }),
         }
     }
+}
+
+fn read_flips(bytes: &[u8], decoded: u64, bits: u64) -> Result<Flips, Invalid> {
+    if bits.div_ceil(64).checked_mul(8) != Some(decoded) {
+        return Err(DAMAGED);
+    }
+    let words = coder::decode(bytes, bits).map_err(|_| DAMAGED)?;
+    Ok(Flips { bits, words })
 }
 
 impl Delta {

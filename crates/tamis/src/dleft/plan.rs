@@ -129,6 +129,7 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
         blocks_per_hit: hit,
         // A stranger who is let through was found like a member.
         blocks_per_miss: (1.0 - rate) * all + rate * hit,
+        overflow: Some(0.0),
     }
 }
 

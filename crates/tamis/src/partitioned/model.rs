@@ -35,7 +35,7 @@ use crate::filter::Params;
 use crate::math::occupancy::{mean_occupied, power_spread};
 use crate::math::tail::{binomial_pmf, ln_binomial_pmf};
 use crate::plan::{Prediction, digest_floor};
-use crate::wire;
+use crate::wire::{self, Encoding};
 
 /// Up to so many groups the fill is followed from one to the next.
 const FEW_GROUPS: u64 = 32;
@@ -233,11 +233,11 @@ pub fn predict(params: &PartitionedParams, keys: u64) -> Prediction {
     let (k, width) = (params.hashes(), params.width());
     let (fill, rate) = predicted(params, keys);
     let per_key = |bits: u64| bits as f64 / keys.max(1) as f64;
-    let mut sections = Vec::from([params.bits().div_ceil(64) * 8]);
-    if width > 0 {
-        sections.push(params.choice_bits().div_ceil(64) * 8);
-    }
-    let wire = wire::planned_raw_len(PartitionedParams::NAMES.len(), &sections);
+    let raw = |bits: u64| (Encoding::Raw, bits.div_ceil(64) * 8);
+    let sections = [raw(params.bits()), raw(params.choice_bits())];
+    // Without a choice there is no section of choices.
+    let sections = if width > 0 { &sections[..] } else { &sections[..1] };
+    let wire = wire::planned_sections(PartitionedParams::NAMES.len(), sections);
     // Chance that a position lies in another line than each of `others` positions before it.
     let lines = params.segment_bits().div_ceil(Line::BITS) as f64;
     let fresh = |others: u32| libm::pow(1.0 - 1.0 / lines, others.into());
@@ -255,6 +255,7 @@ pub fn predict(params: &PartitionedParams, keys: u64) -> Prediction {
         blocks_per_insert: 0.0,
         blocks_per_hit: choices + hit,
         blocks_per_miss: choices + (1.0 - empty) * miss,
+        overflow: None,
     }
 }
 

@@ -69,6 +69,17 @@ fn reason(kind: Kind) -> &'static str {
         Kind::Compressed => {
             "the least memory of all below 0.4%, built once; an answer takes three cache misses"
         }
+        Kind::BalancedSingle => "as blocked, with a list for the keys of its fullest blocks",
+        Kind::BalancedSequential => {
+            "as blocked, but full blocks send keys on in one table: most lookups read one block"
+        }
+        Kind::BalancedMht => {
+            "as blocked, but full blocks send keys on to smaller tables: most lookups read one block"
+        }
+        Kind::BalancedPopcount => {
+            "as balanced-mht, with blocks limited by their set bits: the least memory of these"
+        }
+        Kind::BalancedTwoChoice => "the emptier of two blocks; two cache lines a lookup, no list",
         Kind::Blocked => "one cache line a lookup, for somewhat more memory than bloom",
         _ => "",
     }

@@ -24,6 +24,8 @@ pub struct Prediction {
     pub blocks_per_hit: f64,
     /// Distinct blocks read to refuse a key that is not in.
     pub blocks_per_miss: f64,
+    /// Keys expected in the overflow; `None` where a kind has none.
+    pub overflow: Option<f64>,
 }
 
 /// The share of strangers whose whole digest equals that of one of `keys` keys: below this no rate can go.

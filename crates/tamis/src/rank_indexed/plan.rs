@@ -93,6 +93,7 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
         blocks_per_insert: lines.insert(),
         blocks_per_hit: lines.hit(),
         blocks_per_miss: lines.miss(),
+        overflow: Some(0.0),
     }
 }
 

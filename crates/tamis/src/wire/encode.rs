@@ -113,17 +113,19 @@ pub(crate) fn encode_parts(mut header: Header, payloads: Vec<Payload<'_>>) -> En
 /// Bytes of a filter with so many params and one section of this length: what [`Encoded::len`] would say, for
 /// planning.
 pub(crate) fn planned_len(params: usize, encoding: Encoding, stored: u64) -> u64 {
-    planned_sections(params, encoding, &[stored])
+    planned_sections(params, &[(encoding, stored)])
 }
 
-/// As [`planned_len`], for raw sections of these lengths.
-pub(crate) fn planned_raw_len(params: usize, stored: &[u64]) -> u64 {
-    planned_sections(params, Encoding::Raw, stored)
-}
-
-fn planned_sections(params: usize, encoding: Encoding, stored: &[u64]) -> u64 {
-    let section =
-        |&stored| Section { role: 0, encoding, offset: 0, stored, decoded: stored, checksum: 0 };
+/// As [`planned_len`], for several sections.
+pub(crate) fn planned_sections(params: usize, sections: &[(Encoding, u64)]) -> u64 {
+    let section = |&(encoding, stored)| Section {
+        role: 0,
+        encoding,
+        offset: 0,
+        stored,
+        decoded: stored,
+        checksum: 0,
+    };
     let mut header = Header {
         object: Object::Filter,
         kind: Kind::Bloom,
@@ -131,7 +133,7 @@ fn planned_sections(params: usize, encoding: Encoding, stored: &[u64]) -> u64 {
         keys: 0,
         capacity: 0,
         params: vec![0; params],
-        sections: stored.iter().map(section).collect(),
+        sections: sections.iter().map(section).collect(),
     };
     header.lay_out()
 }

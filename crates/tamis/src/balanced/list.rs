@@ -1,0 +1,153 @@
+//! The overflow list: a set of whole digests, found in one or two cache lines.
+//!
+//! A table with open addressing, at most three quarters full. Its size follows from the planned and the present number
+//! of entries alone, so that a filter takes the same memory wherever it was built.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::address::reduce;
+use crate::bits::OutOfMemory;
+use crate::digest::Digest;
+
+/// The word of a digest that finds its slot.
+const MIXED: u64 = 32;
+/// A slot without an entry.
+const FREE: u64 = 0;
+
+/// A set of digests. (Digest 0 is kept as 1: the two are then one, which costs a rate of 2^-64.)
+#[derive(Clone, Debug)]
+pub(crate) struct List {
+    slots: Vec<u64>,
+    len: u64,
+    planned: u64,
+}
+
+/// What a digest is kept as.
+fn entry(digest: Digest) -> u64 {
+    digest.0.max(1)
+}
+
+/// Entries that a list has room for: those planned, doubled until these fit.
+fn room(planned: u64, len: u64) -> u64 {
+    let mut room = if len > 0 { planned.max(4) } else { planned };
+    while room < len {
+        room = room.saturating_mul(2);
+    }
+    room
+}
+
+/// Slots for so many entries.
+pub(crate) fn slots_for(planned: u64, len: u64) -> u64 {
+    let room = room(planned, len);
+    room.saturating_add(room.div_ceil(3))
+}
+
+impl List {
+    /// An empty list with room for so many entries.
+    pub(crate) fn new(planned: u64) -> Result<Self, OutOfMemory> {
+        Self::with_room(planned, 0)
+    }
+
+    /// An empty list that has room for these entries too.
+    fn with_room(planned: u64, entries: u64) -> Result<Self, OutOfMemory> {
+        Ok(Self { slots: free(slots_for(planned, entries))?, len: 0, planned })
+    }
+
+    /// A list of these entries.
+    pub(crate) fn of(planned: u64, entries: &[u64]) -> Result<Self, OutOfMemory> {
+        let mut list = Self::with_room(planned, entries.len() as u64)?;
+        entries.iter().try_for_each(|&entry| list.insert(Digest(entry)))?;
+        Ok(list)
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Bits of heap memory held.
+    pub(crate) fn footprint(&self) -> u64 {
+        self.slots.capacity() as u64 * 64
+    }
+
+    /// Bytes that the slots take.
+    pub(crate) fn slot_bytes(&self) -> u64 {
+        self.slots.len() as u64 * 8
+    }
+
+    /// Whether there is no room for another without growing beyond the plan.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len >= self.planned
+    }
+
+    /// The slot of an entry, or the free one where it would go.
+    fn find(&self, entry: u64) -> usize {
+        // Keys of one crowded block share their top bits: these would crowd here too.
+        let mut at = reduce(Digest(entry).word(MIXED), self.slots.len() as u64) as usize;
+        while self.slots[at] != FREE && self.slots[at] != entry {
+            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
+        }
+        at
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, digest: Digest) -> bool {
+        self.len > 0 && self.slots[self.find(entry(digest))] != FREE
+    }
+
+    /// Adds a digest; on an error nothing has changed.
+    pub(crate) fn insert(&mut self, digest: Digest) -> Result<(), OutOfMemory> {
+        if self.contains(digest) {
+            return Ok(());
+        }
+        if slots_for(self.planned, self.len + 1) > self.slots.len() as u64 {
+            let mut grown = Self::with_room(self.planned, self.len + 1)?;
+            for entry in self.slots.iter().copied().filter(|&entry| entry != FREE) {
+                grown.put(entry);
+            }
+            *self = grown;
+        }
+        self.put(entry(digest));
+        Ok(())
+    }
+
+    /// Adds what is not in, where there is room.
+    fn put(&mut self, entry: u64) {
+        let at = self.find(entry);
+        self.slots[at] = entry;
+        self.len += 1;
+    }
+
+    /// All entries in order.
+    pub(crate) fn sorted(&self) -> Vec<u64> {
+        let mut entries: Vec<u64> =
+            self.slots.iter().copied().filter(|&entry| entry != FREE).collect();
+        entries.sort_unstable();
+        entries
+    }
+
+    /// Removes all entries.
+    pub(crate) fn clear(&mut self) {
+        // What was planned was had before.
+        let slots = slots_for(self.planned, 0) as usize;
+        self.slots = vec![FREE; slots];
+        self.len = 0;
+    }
+}
+
+fn free(slots: u64) -> Result<Vec<u64>, OutOfMemory> {
+    let refused = OutOfMemory { bytes: slots.saturating_mul(8) };
+    let len = usize::try_from(slots).map_err(|_| refused)?;
+    let mut free = Vec::new();
+    free.try_reserve_exact(len).map_err(|_| refused)?;
+    free.resize(len, FREE);
+    Ok(free)
+}
+
+impl PartialEq for List {
+    fn eq(&self, other: &Self) -> bool {
+        self.sorted() == other.sorted()
+    }
+}
+
+impl Eq for List {}

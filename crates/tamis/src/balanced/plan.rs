@@ -1,0 +1,588 @@
+//! From goals to params, and from params to predictions.
+//!
+//! A shape (bits of a key, choices, threshold and coin) fixes what happens at a block; the sizes of subtables follow, because every
+//! subtable shall refuse the same share. So the search has three dimensions: choices are tried one after the other, for each
+//! the bits of a key are climbed, for each of those the threshold is cut down by golden sections. With few blocks there
+//! is nothing to balance, and blocks that never refuse are taken.
+
+use core::cell::Cell;
+
+use super::list::slots_for;
+use super::params::{BalancedParams, MAX_BLOCKS, MAX_THRESHOLD, ONE, Policy};
+use super::profile::{Forecast, Profile, forecast, most_arrivals};
+use super::two_choice::Filling;
+use super::{Rule, Scheme, model};
+use crate::address::MAX_BLOCK_PROBES;
+use crate::bits::Line;
+use crate::filter::{InvalidParam, Params};
+use crate::math::solve::first_true;
+use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
+use crate::wire::{self, Encoding};
+
+/// With fewer blocks there is nothing to balance, and models of many blocks say little.
+const FEW_BLOCKS: u64 = 64;
+/// A subtable with fewer blocks differs too much from filter to filter.
+const SMALL_SUBTABLE: u64 = 100;
+/// Standard deviations beyond the mean that a list has room for.
+const SPARE: f64 = 4.0;
+/// Bits of a block unless others are asked for: one cache line.
+const DEFAULT_BLOCK: u64 = 512;
+/// The most choices that are tried unless others are asked for: beyond three nothing is won.
+const TRIED_CHOICES: u32 = 3;
+
+/// What happens at a block.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    hashes: u32,
+    choices: u32,
+    /// Threshold, and coin as its fraction.
+    limit: f64,
+}
+
+/// A filter that would do, and how good it is: ln(rate) for a given size, bits for a given rate.
+#[derive(Clone, Copy, Debug)]
+struct Bid {
+    shape: Shape,
+    blocks: u64,
+    cost: f64,
+}
+
+/// What is asked for.
+struct Planner {
+    keys: u64,
+    block: u64,
+    blocks: Option<u64>,
+    hashes: Option<u32>,
+    choices: Option<u32>,
+    ratio: Option<u64>,
+    limit: Option<f64>,
+    list: Option<u64>,
+    policy: u64,
+    /// Blocks per insertion, and at most so many per miss.
+    accesses: Option<f64>,
+    reads: f64,
+    asked: Option<f64>,
+    budget: Option<u64>,
+}
+
+/// The params for a goal.
+pub(super) fn plan<S: Scheme>(goal: &Goal) -> Result<BalancedParams<S>, PlanError> {
+    let planner = Planner::new::<S>(goal)?;
+    let kind = S::KIND.name();
+    let best = planner.best::<S>().ok_or_else(|| planner.refusal(kind))?;
+    let params = planner.finish::<S>(&best).ok_or_else(|| planner.refusal(kind))?;
+    Ok(params)
+}
+
+impl Planner {
+    fn new<S: Scheme>(goal: &Goal) -> Result<Self, PlanError> {
+        goal.check()?;
+        let names = [
+            "blocks",
+            "block",
+            "hashes",
+            "choices",
+            "ratio",
+            "threshold",
+            "coin",
+            "list",
+            "policy",
+            "accesses",
+            "reads",
+        ];
+        let settled = goal.settled(S::KIND.name(), names)?;
+        let [blocks, block, hashes, choices, ratio, threshold, coin, list, policy, rest @ ..] =
+            settled;
+        let [accesses, reads] = rest;
+        let block = block.unwrap_or(DEFAULT_BLOCK);
+        // Settled values are checked before anything is computed from them.
+        let tables = choices.unwrap_or(if ratio.is_some() { 2 } else { 1 });
+        BalancedParams::<S>::from_values(&[
+            blocks.unwrap_or(tables.clamp(1, 4)),
+            block,
+            hashes.unwrap_or(1),
+            tables,
+            ratio.unwrap_or(0),
+            threshold.unwrap_or(0),
+            coin.unwrap_or(0),
+            list.unwrap_or(0),
+            policy.unwrap_or(0),
+        ])?;
+        if let (Some(value), None) = (coin, threshold) {
+            let expected = "a coin only beside a threshold";
+            return Err(InvalidParam { name: "coin", value, expected }.into());
+        }
+        let blocks = match blocks {
+            Some(_) => goal.within_budget("blocks", blocks, block)?,
+            None => None,
+        };
+        let share = |coin: u64| coin as f64 / ONE as f64;
+        Ok(Self {
+            keys: goal.sized_keys(),
+            block,
+            blocks,
+            hashes: hashes.map(|hashes| hashes as u32),
+            choices: choices.map(|choices| choices as u32),
+            ratio,
+            limit: threshold.map(|threshold| threshold as f64 + share(coin.unwrap_or(0))),
+            list,
+            policy: policy.unwrap_or(Policy::Grow as u64),
+            accesses: accesses.map(|hundredths| hundredths as f64 / 100.0),
+            reads: reads.map_or(f64::INFINITY, |hundredths| hundredths as f64 / 100.0),
+            asked: match goal.size {
+                Size::Rate(asked) => Some(asked),
+                Size::BitsPerKey(_) | Size::Memory(_) => None,
+            },
+            budget: goal.budget(),
+        })
+    }
+
+    fn refusal(&self, kind: &'static str) -> PlanError {
+        let keys = self.keys;
+        if let Some(asked) = self.asked {
+            return PlanError::Unreachable { kind, asked, keys, nearest: digest_floor(keys) };
+        }
+        let asked = self.budget.unwrap_or(0) as f64 / keys as f64;
+        let least = self.block as f64 / f64::from(MAX_THRESHOLD);
+        PlanError::TooFewBits { kind, asked, least }
+    }
+
+    /// About how many blocks there will be.
+    fn estimate(&self) -> f64 {
+        let bits = match (self.blocks, self.budget, self.asked) {
+            (Some(blocks), _, _) => return blocks as f64,
+            (_, Some(budget), _) => budget as f64,
+            (_, _, asked) => 1.6 * self.keys as f64 * -libm::log2(asked.unwrap_or(0.5)).min(-0.5),
+        };
+        (bits / self.block as f64).max(1.0)
+    }
+
+    /// Params with these numbers, if they are in range.
+    fn params<S: Scheme>(
+        &self,
+        shape: Shape,
+        blocks: u64,
+        ratio: u64,
+        list: u64,
+    ) -> Option<BalancedParams<S>> {
+        let (threshold, coin) = match S::RULE {
+            Rule::Counter => {
+                let whole = libm::floor(shape.limit);
+                (whole as u64, libm::round((shape.limit - whole) * ONE as f64) as u64)
+            }
+            Rule::Ones => (libm::round(shape.limit) as u64, 0),
+            Rule::Least => (0, 0),
+        };
+        let Shape { hashes, choices, .. } = shape;
+        let several = if choices > 1 && !S::SHARED { self.ratio.unwrap_or(ratio) } else { 0 };
+        let list = if S::RULE == Rule::Least { 0 } else { self.list.unwrap_or(list) };
+        BalancedParams::from_values(&[
+            blocks,
+            self.block,
+            hashes.into(),
+            choices.into(),
+            several,
+            threshold,
+            coin,
+            list,
+            self.policy,
+        ])
+        .ok()
+    }
+
+    /// What happens at the blocks of a shape.
+    fn profile<S: Scheme>(&self, shape: Shape) -> Option<Profile> {
+        let params = self.params::<S>(shape, shape.choices.into(), 0, 0)?;
+        let per_block = self.keys as f64 / self.estimate();
+        Some(Profile::new(params.layout(), most_arrivals(1.5 * per_block)))
+    }
+
+    /// A filter of this shape with so many blocks: its subtables, its list and what it will do.
+    fn sized<S: Scheme>(
+        &self,
+        shape: Shape,
+        profile: &Profile,
+        blocks: u64,
+    ) -> Option<(BalancedParams<S>, Forecast)> {
+        let per_block = self.keys as f64 / blocks as f64;
+        let mut ratio = 0.0;
+        if shape.choices > 1 && !S::SHARED {
+            ratio = self.equal_share(profile, per_block, shape.choices);
+        }
+        let ratio = libm::round(ratio * ONE as f64) as u64;
+        let first = self.params::<S>(shape, blocks, ratio, 0)?;
+        let forecast = forecast(first.layout(), profile, self.keys);
+        // Less than one key in a million filters is none.
+        let list = if forecast.list < 1e-6 {
+            0
+        } else {
+            let variance = forecast.list_deviation * forecast.list_deviation + forecast.list;
+            // A few more, because keys that find no place often come together.
+            libm::ceil(forecast.list + SPARE * libm::sqrt(variance) + SPARE) as u64
+        };
+        Some((self.params(shape, blocks, ratio, list)?, forecast))
+    }
+
+    /// The share that every subtable refuses. The larger it is, the smaller is the first subtable, and the more does it refuse:
+    /// a fixed point, by secants.
+    fn equal_share(&self, profile: &Profile, per_block: f64, choices: u32) -> f64 {
+        let refused = |share: f64| {
+            let x = per_block * model::powers(share, choices);
+            profile.refused_share(self.keys, x).min(0.99)
+        };
+        let (mut share, mut next) = (0.0, refused(0.0));
+        for _ in 0..20 {
+            let after = refused(next);
+            let slope = if next > share { (after - next) / (next - share) } else { 0.0 };
+            share = next;
+            next = (next + (after - next) / (1.0 - slope.clamp(0.0, 0.9))).clamp(0.0, 0.99);
+            if libm::fabs(next - share) < 1e-8 {
+                break;
+            }
+        }
+        next
+    }
+
+    /// The cost of a shape, with the number of blocks that it takes.
+    fn bid<S: Scheme>(&self, shape: Shape) -> Option<Bid> {
+        let profile = self.profile::<S>(shape)?;
+        let sized = |blocks: u64| self.sized::<S>(shape, &profile, blocks.clamp(1, MAX_BLOCKS));
+        let held = |params: &BalancedParams<S>| held_bits(params, params.layout().list);
+        let blocks = match (self.blocks, self.budget, self.asked) {
+            (Some(blocks), _, _) => blocks,
+            (_, Some(budget), _) => {
+                let mut blocks = (budget / self.block).clamp(1, MAX_BLOCKS);
+                loop {
+                    let (params, _) = sized(blocks)?;
+                    // Memory is held in lines: a last line may be begun.
+                    let over = held(&params).saturating_sub(budget.next_multiple_of(Line::BITS));
+                    if over == 0 {
+                        break blocks;
+                    }
+                    blocks =
+                        blocks.checked_sub(over.div_ceil(self.block)).filter(|&left| left > 0)?;
+                }
+            }
+            (_, _, asked) => self.blocks_for(asked?, sized)?,
+        };
+        let (params, forecast) = sized(blocks)?;
+        let cost = match (self.asked, self.blocks) {
+            (Some(_), None) => held(&params) as f64,
+            _ => libm::log(forecast.rate.max(1e-300)),
+        };
+        // What reads more than it may, or has subtables that are too small, is the worse the more so.
+        let mut beyond = (forecast.miss - self.reads).max(0.0);
+        let share = params.layout().ratio as f64 / ONE as f64;
+        let last = model::mht_sizes(share, shape.choices).pop().unwrap_or(1.0);
+        let shortage = libm::log(SMALL_SUBTABLE as f64 / (last * blocks as f64)).min(100.0);
+        if self.choices.is_none() && !S::SHARED {
+            beyond += shortage.max(0.0);
+        }
+        if shape.choices == 1 {
+            beyond = 0.0;
+        }
+        if self.policy != Policy::Grow as u64 {
+            // What finds no room is not in the model.
+            beyond += (forecast.list - params.layout().list as f64).max(0.0) / self.keys as f64;
+        }
+        Some(Bid { shape, blocks, cost: cost + libm::fabs(cost) * 10.0 * beyond })
+    }
+
+    /// About how many blocks reach a rate: a straight line through two points of ln(rate), again and again.
+    fn blocks_for<S: Scheme>(
+        &self,
+        asked: f64,
+        sized: impl Fn(u64) -> Option<(BalancedParams<S>, Forecast)>,
+    ) -> Option<u64> {
+        let excess = |blocks: f64| {
+            let (_, forecast) = sized(blocks as u64)?;
+            Some(libm::log(forecast.rate.max(1e-300)) - libm::log(asked))
+        };
+        let (mut low, mut high) = (self.estimate() * 0.7, self.estimate() * 1.2);
+        let (mut at_low, mut at_high) = (excess(low)?, excess(high)?);
+        for _ in 0..12 {
+            if libm::fabs(at_high) < 1e-3 || libm::fabs(high - low) < 1.0 {
+                break;
+            }
+            let slope = (at_high - at_low) / (high - low);
+            let step = if slope < 0.0 { -at_high / slope } else { high * 0.25 };
+            let next = (high + step).clamp(high * 0.5, high * 2.0).clamp(1.0, MAX_BLOCKS as f64);
+            (low, at_low) = (high, at_high);
+            (high, at_high) = (next, excess(next)?);
+        }
+        (libm::fabs(at_high) < 0.2 || high <= 1.0 || high - low < 1.0).then_some(high as u64)
+    }
+
+    /// The best bid of all shapes.
+    fn best<S: Scheme>(&self) -> Option<Bid> {
+        let few = self.estimate() < FEW_BLOCKS as f64;
+        if S::RULE == Rule::Least {
+            let choices = self.choices.unwrap_or(if few { 1 } else { 2 });
+            return self.climb(|hashes| self.two_choice_bid::<S>(hashes, choices));
+        }
+        if let Some(limit) = self.limit {
+            let choices = self.choices.map_or(1..=S::MOST_CHOICES.min(TRIED_CHOICES), |d| d..=d);
+            return least(choices.map(|choices| {
+                self.climb(|hashes| self.bid::<S>(Shape { hashes, choices, limit }))
+            }));
+        }
+        let open = match self.choices {
+            None | Some(1) if self.accesses.is_none() => {
+                let limit = self.open_limit::<S>();
+                self.climb(|hashes| self.bid::<S>(Shape { hashes, choices: 1, limit }))
+            }
+            _ => None,
+        };
+        let tried = match (self.choices, few) {
+            (Some(choices), _) => choices..=choices,
+            (None, true) if open.is_some() => return open,
+            (None, _) => 1..=S::MOST_CHOICES.min(TRIED_CHOICES),
+        };
+        let balanced = tried.map(|choices| {
+            // What was best for one number of bits is nearly so for the next.
+            let near = Cell::new(None);
+            self.climb(|hashes| {
+                let bid = match self.accesses {
+                    Some(accesses) => self.with_accesses::<S>(hashes, choices, accesses),
+                    None => self.cut::<S>(hashes, choices, near.get()),
+                };
+                near.set(bid.map(|bid| bid.shape.limit));
+                bid
+            })
+        });
+        least(balanced.chain([open]))
+    }
+
+    /// A limit at which blocks never refuse.
+    fn open_limit<S: Scheme>(&self) -> f64 {
+        let per_block = self.keys as f64 / (0.7 * self.estimate());
+        match S::RULE {
+            Rule::Counter => {
+                let most = (most_arrivals(per_block) as u64).min(self.keys);
+                most.min(MAX_THRESHOLD.into()) as f64
+            }
+            Rule::Ones | Rule::Least => self.block as f64,
+        }
+    }
+
+    /// The best k, from a good guess up or down.
+    fn climb(&self, bid: impl Fn(u32) -> Option<Bid>) -> Option<Bid> {
+        if let Some(hashes) = self.hashes {
+            return bid(hashes);
+        }
+        let guess = match self.asked {
+            Some(asked) => -libm::log2(asked),
+            None => 0.6 * self.estimate() * self.block as f64 / self.keys as f64,
+        };
+        let mut best = None;
+        let start = libm::round(guess).clamp(1.0, MAX_BLOCK_PROBES.into()) as u32;
+        let (mut low, mut high) = (start, start);
+        best = least([best, bid(start)].into_iter());
+        // On while it gets better, first up, then down.
+        while high < MAX_BLOCK_PROBES {
+            high += 1;
+            match (bid(high), best) {
+                (Some(next), Some(old)) if next.cost < old.cost => best = Some(next),
+                (Some(next), None) => best = Some(next),
+                _ => break,
+            }
+        }
+        while low > 1 {
+            low -= 1;
+            match (bid(low), best) {
+                (Some(next), Some(old)) if next.cost < old.cost => best = Some(next),
+                (next, None) => best = next,
+                _ => break,
+            }
+        }
+        best
+    }
+
+    /// The range in which limits are looked for.
+    fn limits<S: Scheme>(&self) -> (f64, f64) {
+        let per_block = self.keys as f64 / self.estimate();
+        match S::RULE {
+            Rule::Counter => {
+                let high = 1.4 * per_block + 4.0 * libm::sqrt(per_block) + 4.0;
+                (
+                    (0.7 * per_block).min(f64::from(MAX_THRESHOLD) - 2.0),
+                    high.min(MAX_THRESHOLD.into()),
+                )
+            }
+            Rule::Ones | Rule::Least => (0.40 * self.block as f64, 0.75 * self.block as f64),
+        }
+    }
+
+    /// The best limit by golden sections, perhaps near a known one.
+    fn cut<S: Scheme>(&self, hashes: u32, choices: u32, near: Option<f64>) -> Option<Bid> {
+        const SECTION: f64 = 0.381_966_011_250_105_2;
+        let bid = |limit: f64| self.bid::<S>(Shape { hashes, choices, limit });
+        let (mut low, mut high) = self.limits::<S>();
+        // The cost is flat around its least.
+        let enough = (high - low) / 40.0;
+        if let Some(near) = near {
+            let reach = 0.15 * (high - low);
+            (low, high) = ((near - reach).max(low), (near + reach).min(high));
+        }
+        let mut left = low + SECTION * (high - low);
+        let mut right = high - SECTION * (high - low);
+        let (mut at_left, mut at_right) = (bid(left), bid(right));
+        while high - low > enough {
+            let lower = match (at_left, at_right) {
+                (Some(left), Some(right)) => left.cost <= right.cost,
+                // Too low a limit fills the list with more than there is room for.
+                (left, _) => left.is_some(),
+            };
+            if lower {
+                (high, right, at_right) = (right, left, at_left);
+                left = low + SECTION * (high - low);
+                at_left = bid(left);
+            } else {
+                (low, left, at_left) = (left, right, at_right);
+                right = high - SECTION * (high - low);
+                at_right = bid(right);
+            }
+        }
+        least([at_left, at_right].into_iter())
+    }
+
+    /// The limit at which an insertion reads so many blocks.
+    fn with_accesses<S: Scheme>(&self, hashes: u32, choices: u32, accesses: f64) -> Option<Bid> {
+        let (mut low, mut high) = self.limits::<S>();
+        let shape = |limit: f64| Shape { hashes, choices, limit };
+        let steps = if S::RULE == Rule::Ones { 9 } else { 30 };
+        for _ in 0..steps {
+            let middle = 0.5 * (low + high);
+            let read = self.bid::<S>(shape(middle)).and_then(|bid| {
+                let profile = self.profile::<S>(bid.shape)?;
+                Some(self.sized::<S>(bid.shape, &profile, bid.blocks)?.1.insert)
+            });
+            if read.is_none_or(|read| read > accesses) { low = middle } else { high = middle }
+        }
+        self.bid::<S>(shape(high))
+    }
+
+    /// Two choices, or one, without limits.
+    fn two_choice_bid<S: Scheme>(&self, hashes: u32, choices: u32) -> Option<Bid> {
+        let shape = Shape { hashes, choices, limit: 0.0 };
+        if choices == 1 {
+            return self.bid::<S>(shape);
+        }
+        let params = self.params::<S>(shape, 2, 0, 0)?;
+        let mut filling = Filling::new(params.layout());
+        let known = match (self.blocks, self.budget) {
+            (None, Some(budget)) => Some((budget / self.block).clamp(2, MAX_BLOCKS)),
+            (blocks, _) => blocks,
+        };
+        if let Some(blocks) = known {
+            filling.advance(self.keys as f64 / blocks as f64);
+            let cost = libm::log(filling.forecast(blocks).rate.max(1e-300));
+            return Some(Bid { shape, blocks, cost });
+        }
+        // One filling shows the rates of all sizes.
+        let asked = self.asked?;
+        let step = self.keys as f64 / self.estimate() / 64.0;
+        let mut before = (0.0, 0.0);
+        for number in 1..=256 {
+            let per_block = step * f64::from(number);
+            filling.advance(per_block);
+            let rate = filling.forecast(1).rate;
+            if rate > asked {
+                // Between these two, on a straight line of logarithms.
+                let share = if before.1 > 0.0 {
+                    libm::log(asked / before.1) / libm::log(rate / before.1)
+                } else {
+                    1.0
+                };
+                let per_block = before.0 + share * (per_block - before.0);
+                let blocks = libm::ceil(self.keys as f64 / per_block.max(1e-9));
+                let blocks = blocks.clamp(2.0, MAX_BLOCKS as f64) as u64;
+                return Some(Bid { shape, blocks, cost: blocks as f64 });
+            }
+            before = (per_block, rate);
+        }
+        None
+    }
+
+    /// The params of the best bid; for a rate with the fewest blocks that keep it.
+    fn finish<S: Scheme>(&self, bid: &Bid) -> Option<BalancedParams<S>> {
+        let profile = self.profile::<S>(bid.shape)?;
+        let params = |blocks: u64| {
+            let two = S::RULE == Rule::Least && bid.shape.choices > 1;
+            if two {
+                return self.params::<S>(bid.shape, blocks, 0, 0);
+            }
+            self.sized::<S>(bid.shape, &profile, blocks).map(|(params, _)| params)
+        };
+        let Some(asked) = self.asked else { return params(bid.blocks) };
+        let kept = |blocks: u64| {
+            params(blocks).is_some_and(|params| predict(&params, self.keys).rate <= asked)
+        };
+        if let Some(blocks) = self.blocks {
+            return params(blocks).filter(|_| kept(blocks));
+        }
+        let least = u64::from(bid.shape.choices);
+        let mut step = bid.blocks / 1000 + 1;
+        let mut high = bid.blocks.max(least);
+        while !kept(high) {
+            high = high.checked_add(step).filter(|&high| high <= MAX_BLOCKS)?;
+            step *= 2;
+        }
+        if S::RULE == Rule::Least && high > 10_000 {
+            // Within a thousandth; every look at these takes long.
+            return params(high);
+        }
+        let mut low = high;
+        while low > least && kept(low) {
+            low = low.saturating_sub(step).max(least);
+            step *= 2;
+        }
+        params(first_true(low, high, kept)?)
+    }
+}
+
+/// The bid with the lowest cost.
+fn least(bids: impl Iterator<Item = Option<Bid>>) -> Option<Bid> {
+    bids.flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))
+}
+
+/// Bits of memory with so many entries in the list.
+fn held_bits<S: Scheme>(params: &BalancedParams<S>, entries: u64) -> u64 {
+    let slots = slots_for(params.layout().list, entries);
+    params.bits().next_multiple_of(Line::BITS).saturating_add(slots.saturating_mul(64))
+}
+
+/// What a filter with these params and so many keys will do.
+pub(super) fn predict<S: Scheme>(params: &BalancedParams<S>, keys: u64) -> Prediction {
+    let layout = params.layout();
+    let per_block = keys as f64 / layout.blocks as f64;
+    let forecast = if layout.rule == Rule::Least && layout.choices > 1 {
+        let mut filling = Filling::new(layout);
+        filling.advance(per_block);
+        filling.forecast(layout.blocks)
+    } else {
+        let first = keys as f64 / layout.subtable(0).1 as f64;
+        let profile = Profile::new(layout, most_arrivals(1.2 * first.max(per_block)));
+        forecast(layout, &profile, keys)
+    };
+    let mut entries = libm::round(forecast.list) as u64;
+    if layout.policy != Policy::Grow {
+        entries = entries.min(layout.list);
+    }
+    let slots = slots_for(layout.list, entries);
+    let array = (Encoding::Raw, params.bits() / 8);
+    let list = (Encoding::Trimmed, entries.saturating_mul(8));
+    let sections = if slots > 0 { &[array, list][..] } else { &[array] };
+    let wire = wire::planned_sections(BalancedParams::<S>::NAMES.len(), sections);
+    let per_key = |bits: u64| bits as f64 / keys.max(1) as f64;
+    Prediction {
+        rate: (forecast.rate + digest_floor(keys)).min(1.0),
+        rate_spread: forecast.spread,
+        bits_per_key: per_key(held_bits(params, entries)),
+        wire_bits_per_key: per_key(wire.saturating_mul(8)),
+        blocks_per_insert: forecast.insert,
+        blocks_per_hit: forecast.hit,
+        blocks_per_miss: forecast.miss,
+        overflow: (layout.rule != Rule::Least).then_some(forecast.list),
+    }
+}

@@ -1,0 +1,447 @@
+//! Finite filters: what strangers and late keys meet at a block, and what comes of that in a whole filter.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | a | keys that have come to a block |
+//! | found, refused | chances that a block holds all bits of the next key, and that it refuses it |
+//! | passed | keys that the block has refused so far |
+//! | x | mean of a; a is binomial with n trials |
+//! | S | set bits of a block |
+//!
+//! A block is a Markov chain over the keys that come to it, with states 0 to h + 1 (counter) or S = 0 to the limit (set bits). So
+//! found and refused after a keys, for every a, are all that a filter's rate depends on, however large it is and however its
+//! blocks are cut into subtables. The paper's fluid limits leave out that keys which are found by mistake take no place, and
+//! that a is not quite Poisson; here both are counted, and a filter with one choice is exact for any number of keys.
+//!
+//! Tested by `tests/balanced.rs` and `tests/rates.rs`.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Rule;
+use super::params::{Layout, ONE};
+use crate::math::ode::rk4;
+use crate::math::tail::binomial_pmf;
+
+/// Loads beyond the mean and so many standard deviations do not happen.
+const REACH: f64 = 9.0;
+/// Weights below this are left out.
+const NEGLIGIBLE: f64 = 1e-18;
+
+/// What the next key meets at a block to which a keys have come, for a = 0, 1, ...; beyond the last all stays as it is.
+#[derive(Clone, Debug)]
+pub(super) struct Profile {
+    found: Vec<f64>,
+    /// E[(S / bits)^2k].
+    square: Vec<f64>,
+    refused: Vec<f64>,
+    passed: Vec<f64>,
+}
+
+/// How many keys come to a block at most when x come on average.
+pub(super) fn most_arrivals(x: f64) -> usize {
+    (libm::ceil(x + REACH * libm::sqrt(x)) as usize).saturating_add(20)
+}
+
+/// (s / bits)^power for s from 0 to `bits`.
+fn power_table(bits: u32, power: u32) -> Vec<f64> {
+    (0..=bits).map(|s| libm::pow(f64::from(s) / f64::from(bits), power.into())).collect()
+}
+
+/// Throws k balls at `bits` bins of which s are occupied with chance law\[s\]; what goes beyond the end of the law is lost.
+pub(super) fn throw(law: &mut [f64], bits: u32, k: u32) {
+    let Some(mut low) = law.iter().position(|&p| p > NEGLIGIBLE * NEGLIGIBLE) else { return };
+    let mut high = law.iter().rposition(|&p| p > NEGLIGIBLE * NEGLIGIBLE).unwrap_or(low);
+    law[..low].fill(0.0);
+    law[high + 1..].fill(0.0);
+    let share = 1.0 / f64::from(bits);
+    for _ in 0..k {
+        high = (high + 1).min(law.len() - 1);
+        let mut above = law[high];
+        for s in (low + 1..=high).rev() {
+            let below = law[s - 1];
+            let free = 1.0 - (s - 1) as f64 * share;
+            law[s] = above * (s as f64 * share) + below * free;
+            above = below;
+        }
+        law[low] *= low as f64 * share;
+        if law[low] == 0.0 && low < high {
+            low += 1;
+        }
+    }
+}
+
+/// The chance that k bits make more than `limit` of `bits` set, for every number that is set before.
+pub(super) fn refusals(bits: u32, k: u32, limit: u32) -> Vec<f64> {
+    let (bits_len, limit) = (bits as usize + 1, limit as usize);
+    (0..bits_len)
+        .map(|s| {
+            if s + k as usize <= limit {
+                return 0.0;
+            }
+            // Up to one beyond the limit nothing else can happen; a block beyond it lets in what it holds already.
+            let mut law = vec![0.0; (s + k as usize + 1).min(bits_len)];
+            law[s] = 1.0;
+            throw(&mut law, bits, k);
+            let above = limit.max(s) + 1;
+            law.get(above..).map_or(0.0, |law| law.iter().sum())
+        })
+        .collect()
+}
+
+/// E[(S / bits)^k] and E[(S / bits)^2k] for blocks with 0, 1, ... keys, none of which was held when it came.
+fn held_by_load(
+    bits: u32,
+    k: u32,
+    loads: usize,
+    powers: &[f64],
+    squares: &[f64],
+) -> Vec<(f64, f64)> {
+    let mut law = vec![0.0; bits as usize + 1];
+    law[0] = 1.0;
+    let mut thrown = law.clone();
+    (0..loads)
+        .map(|_| {
+            let (held, square) = (mean(&law, powers), mean(&law, squares));
+            thrown.copy_from_slice(&law);
+            throw(&mut thrown, bits, k);
+            // Without those that bring no new bit; in a full block there are no others.
+            let left = 1.0 - held;
+            if left > 1e-9 {
+                for ((p, thrown), power) in law.iter_mut().zip(&thrown).zip(powers) {
+                    *p = (thrown - *p * power).max(0.0);
+                }
+                // By the sum itself: rounding errors would grow by 1 / left at every step.
+                let sum: f64 = law.iter().sum();
+                for p in &mut law {
+                    *p /= sum;
+                }
+            }
+            (held, square)
+        })
+        .collect()
+}
+
+fn mean(law: &[f64], of: &[f64]) -> f64 {
+    law.iter().zip(of).map(|(p, value)| p * value).sum()
+}
+
+impl Profile {
+    /// Up to so many keys at a block.
+    pub(super) fn new(layout: &Layout, most: usize) -> Self {
+        // At six throws a bit a block holds all but everything, and is what it will be.
+        let settled = 6 * layout.block / layout.hashes + layout.threshold + 2;
+        let most = most.min(settled as usize);
+        let mut profile = Self {
+            found: Vec::with_capacity(most + 1),
+            square: Vec::with_capacity(most + 1),
+            refused: Vec::with_capacity(most + 1),
+            passed: Vec::with_capacity(most + 1),
+        };
+        match layout.rule {
+            Rule::Counter => profile.fill_by_counter(layout, most),
+            Rule::Ones => profile.fill_by_ones(layout, layout.threshold, most),
+            Rule::Least => profile.fill_by_ones(layout, layout.block, most),
+        }
+        profile
+    }
+
+    fn push(&mut self, found: f64, square: f64, refused: f64) {
+        let passed = match (self.passed.last(), self.refused.last()) {
+            (Some(passed), Some(refused)) => passed + refused,
+            _ => 0.0,
+        };
+        self.passed.push(passed);
+        self.found.push(found);
+        self.square.push(square);
+        self.refused.push(refused);
+    }
+
+    fn fill_by_counter(&mut self, layout: &Layout, most: usize) {
+        let (bits, k) = (layout.key_bits(), layout.hashes);
+        let h = layout.threshold as usize;
+        let coin = layout.coin as f64 / ONE as f64;
+        let (powers, squares) = (power_table(bits, k), power_table(bits, 2 * k));
+        let loads = (h + 2).min(most + 2);
+        let phi = held_by_load(bits, k, loads, &powers, &squares);
+        let refuses = |load: usize| match load.cmp(&h) {
+            core::cmp::Ordering::Less => 0.0,
+            core::cmp::Ordering::Equal => 1.0 - coin,
+            core::cmp::Ordering::Greater => 1.0,
+        };
+        let mut law = vec![0.0; loads];
+        law[0] = 1.0;
+        for a in 0..=most {
+            let (mut found, mut square, mut refused) = (0.0, 0.0, 0.0);
+            for load in (0..loads.min(a + 1)).rev() {
+                let ((held, held_square), share) = (phi[load], law[load]);
+                let sent_on = (1.0 - held) * refuses(load);
+                found += share * held;
+                square += share * held_square;
+                refused += share * sent_on;
+                if load + 1 < loads {
+                    let taken = share * (1.0 - held - sent_on).max(0.0);
+                    law[load + 1] += taken;
+                    law[load] -= taken;
+                }
+            }
+            self.push(found, square, refused);
+        }
+    }
+
+    fn fill_by_ones(&mut self, layout: &Layout, limit: u32, most: usize) {
+        let (bits, k) = (layout.block, layout.hashes);
+        let (powers, squares) = (power_table(bits, k), power_table(bits, 2 * k));
+        let refusals = refusals(bits, k, limit);
+        let mut law = vec![0.0; limit as usize + 1];
+        law[0] = 1.0;
+        let mut thrown = law.clone();
+        for _ in 0..=most {
+            self.push(mean(&law, &powers), mean(&law, &squares), mean(&law, &refusals));
+            thrown.copy_from_slice(&law);
+            throw(&mut thrown, bits, k);
+            for ((p, thrown), refused) in law.iter_mut().zip(&thrown).zip(&refusals) {
+                *p = thrown + *p * refused;
+            }
+        }
+    }
+
+    /// The chance that a block refuses when x of n keys come on average.
+    fn refused(&self, n: u64, x: f64) -> f64 {
+        let last = self.refused.len() - 1;
+        let mut sum = 0.0;
+        for_arrivals(n, x, |weight, a| sum += weight * self.refused[a.min(last)]);
+        sum
+    }
+
+    /// The share of n keys that blocks refuse while they come, x to a block.
+    pub(super) fn refused_share(&self, n: u64, x: f64) -> f64 {
+        let mut sum = 0.0;
+        for_arrivals(n, x, |weight, a| sum += weight * self.at(a).3);
+        sum / x
+    }
+
+    /// The values at a keys, and how many were refused.
+    fn at(&self, a: usize) -> (f64, f64, f64, f64) {
+        let last = self.found.len() - 1;
+        let i = a.min(last);
+        let passed = self.passed[i] + (a - i) as f64 * self.refused[i];
+        (self.found[i], self.square[i], self.refused[i], passed)
+    }
+}
+
+/// The blocks of one table, on average.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stage {
+    pub(super) found: f64,
+    pub(super) refused: f64,
+    /// Keys refused by a block.
+    pub(super) passed: f64,
+    /// How much each of these rises with a key more for the block.
+    found_slope: f64,
+    refused_slope: f64,
+    passed_slope: f64,
+    /// Variances from block to block, beyond what the number of keys that came explains.
+    found_variance: f64,
+    passed_variance: f64,
+}
+
+impl Stage {
+    /// Blocks to which each of n keys comes with chance x / n.
+    pub(super) fn new(profile: &Profile, n: u64, x: f64) -> Self {
+        let mut sums = Sums::default();
+        for_arrivals(n, x, |weight, a| sums.add(profile, weight, a));
+        sums.finish()
+    }
+}
+
+/// Calls `each` with the chance of every number of keys that may have come to a block.
+fn for_arrivals(n: u64, x: f64, mut each: impl FnMut(f64, usize)) {
+    if x >= n as f64 || x > 1e4 {
+        // All keys, or so many that they do not vary.
+        return each(1.0, libm::round(x) as usize);
+    }
+    let (p, mode) = (x / n as f64, x as u64);
+    let peak = binomial_pmf(n, p, mode);
+    let odds = p / (1.0 - p);
+    let mut weight = peak;
+    for a in mode..=n {
+        if weight.is_nan() || weight < NEGLIGIBLE {
+            break;
+        }
+        each(weight, a as usize);
+        weight *= odds * (n - a) as f64 / (a + 1) as f64;
+    }
+    weight = peak;
+    for a in (1..=mode).rev() {
+        weight *= a as f64 / (odds * (n - a + 1) as f64);
+        if weight < NEGLIGIBLE {
+            break;
+        }
+        each(weight, a as usize - 1);
+    }
+}
+
+/// Sums over the keys that may have come to a block.
+#[derive(Default)]
+struct Sums {
+    weight: f64,
+    a: f64,
+    aa: f64,
+    found: f64,
+    square: f64,
+    refused: f64,
+    passed: f64,
+    passed_square: f64,
+    a_found: f64,
+    a_refused: f64,
+    a_passed: f64,
+}
+
+impl Sums {
+    fn add(&mut self, profile: &Profile, weight: f64, keys: usize) {
+        let (found, square, refused, passed) = profile.at(keys);
+        let a = keys as f64;
+        self.weight += weight;
+        self.a += weight * a;
+        self.aa += weight * a * a;
+        self.found += weight * found;
+        self.square += weight * square;
+        self.refused += weight * refused;
+        self.passed += weight * passed;
+        self.passed_square += weight * passed * passed;
+        self.a_found += weight * a * found;
+        self.a_refused += weight * a * refused;
+        self.a_passed += weight * a * passed;
+    }
+
+    fn finish(&self) -> Stage {
+        let mean = |sum: f64| sum / self.weight;
+        let (a, found, passed) = (mean(self.a), mean(self.found), mean(self.passed));
+        let refused = mean(self.refused);
+        let variance = mean(self.aa) - a * a;
+        let slope = |sum: f64, of: f64| {
+            if variance > 1e-9 { (mean(sum) - a * of) / variance } else { 0.0 }
+        };
+        let (found_slope, passed_slope) =
+            (slope(self.a_found, found), slope(self.a_passed, passed));
+        let beyond = |square: f64, of: f64, slope: f64| {
+            (mean(square) - of * of - slope * slope * variance).max(0.0)
+        };
+        Stage {
+            found,
+            refused,
+            passed,
+            found_slope,
+            refused_slope: slope(self.a_refused, refused),
+            passed_slope,
+            found_variance: beyond(self.square, found, found_slope),
+            passed_variance: beyond(self.passed_square, passed, passed_slope),
+        }
+    }
+}
+
+/// What a filter will do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Forecast {
+    /// Without equal digests.
+    pub(super) rate: f64,
+    /// Standard deviation of ln(rate) from filter to filter.
+    pub(super) spread: f64,
+    /// Blocks read by an insertion, on average while the filter fills.
+    pub(super) insert: f64,
+    /// Blocks read for a key that is in.
+    pub(super) hit: f64,
+    /// Blocks read for a stranger.
+    pub(super) miss: f64,
+    /// Entries of the list: mean and standard deviation.
+    pub(super) list: f64,
+    pub(super) list_deviation: f64,
+}
+
+/// What a filter with counters or limits will do with so many keys.
+pub(super) fn forecast(layout: &Layout, profile: &Profile, keys: u64) -> Forecast {
+    if layout.shared && layout.choices > 1 {
+        return one_table(layout, profile, keys);
+    }
+    let mut stages = Vec::new();
+    let mut arrivals = keys as f64;
+    let mut read = 0.0;
+    for choice in 0..layout.choices {
+        let size = layout.subtable(choice).1 as f64;
+        let stage = Stage::new(profile, keys, arrivals / size);
+        stages.push((stage, size));
+        read += arrivals;
+        arrivals = stage.passed * size;
+    }
+    // From the last stage back to the first: what a stranger meets from there on, and how the rate answers to a key more.
+    let (mut rate, mut miss) = (0.0, 0.0);
+    let reached: Vec<f64> = stages
+        .iter()
+        .scan(1.0, |chance, (stage, _)| {
+            let reached = *chance;
+            *chance *= stage.refused;
+            Some(reached)
+        })
+        .collect();
+    let (mut variance, mut answer) = (0.0, 0.0);
+    for ((stage, size), reached) in stages.iter().zip(reached).rev() {
+        // Keys that this stage passes on vary, and with them all that follows.
+        variance += answer * answer * size * stage.passed_variance;
+        variance += reached * reached * stage.found_variance / size;
+        answer = reached * (stage.found_slope + stage.refused_slope * rate) / size
+            + stage.passed_slope * answer;
+        rate = stage.found + stage.refused * rate;
+        miss = 1.0 + stage.refused * miss;
+    }
+    let list_variance = stages.iter().fold(0.0, |before, (stage, size)| {
+        size * stage.passed_variance + stage.passed_slope * stage.passed_slope * before
+    });
+    let insert = if keys > 0 { read / keys as f64 } else { 1.0 };
+    Forecast {
+        rate,
+        spread: if rate > 0.0 { libm::sqrt(variance) / rate } else { 0.0 },
+        insert,
+        hit: insert,
+        miss,
+        list: arrivals,
+        list_deviation: libm::sqrt(list_variance),
+    }
+}
+
+/// Several choices in one table: looks come to blocks one by one, and a key makes 1 + q + ... of them while blocks refuse q.
+fn one_table(layout: &Layout, profile: &Profile, keys: u64) -> Forecast {
+    /// The error falls with the fourth power, and is 1e-7 here.
+    const STEPS: usize = 20;
+    let (size, d) = (layout.blocks as f64, layout.choices);
+    let per_block = keys as f64 / size;
+    // Any number of trials far above the mean will do.
+    let trials = keys.saturating_mul(4);
+    let series = |q: f64| super::model::powers(q, d);
+    // Looks at a block, and keys for the list, over keys per block.
+    let mut state = [0.0, 0.0];
+    let derivative = |_: f64, state: &[f64], slope: &mut [f64]| {
+        let q = profile.refused(trials, state[0]);
+        slope[0] = series(q);
+        slope[1] = libm::pow(q, d.into());
+    };
+    rk4(derivative, &mut state, 0.0, per_block, STEPS);
+    let stage = Stage::new(profile, trials, state[0]);
+    let insert = if keys > 0 { state[0] / per_block } else { 1.0 };
+    let rate = stage.found * series(stage.refused);
+    let list = state[1] * size;
+    Forecast {
+        rate,
+        spread: if rate > 0.0 {
+            series(stage.refused) * libm::sqrt(stage.found_variance / size) / rate
+        } else {
+            0.0
+        },
+        insert,
+        hit: insert,
+        miss: series(stage.refused),
+        list,
+        // Keys that are refused by all their blocks are nearly independent.
+        list_deviation: libm::sqrt(list),
+    }
+}
