@@ -42,8 +42,9 @@ fn changes_behind_right_checksums_are_refused_or_harmless() {
                 filter.validate().unwrap();
                 let digest = filter.hasher().digest("a stranger");
                 if let Some(insert) = filter.as_insert() {
-                    insert.insert_digest(digest).unwrap();
-                    assert!(filter.contains_digest(digest));
+                    // A filter whose policy says so may be full, and then says so.
+                    let taken = insert.insert_digest(digest).is_ok();
+                    assert!(!taken || filter.contains_digest(digest));
                 }
                 filter.validate().unwrap();
             }

@@ -1,8 +1,13 @@
 //! Every filter through the law suite.
 
 use proptest::prelude::*;
+use tamis::balanced::{
+    Balanced, BalancedParams, Mht, Popcount, Scheme, Sequential, Single, TwoChoice,
+};
 use tamis::bloom::{BlockedParams, BloomParams, CountingParams};
-use tamis::{BlockedBloom, Bloom, Count, CountingBloom, Filter, Hasher, Insert, Remove, Stored};
+use tamis::{
+    BlockedBloom, Bloom, Count, CountingBloom, Filter, Hasher, Insert, Params, Remove, Stored,
+};
 use tamis_testkit::{laws, operations};
 
 tamis_testkit::install_counting_allocator!();
@@ -44,6 +49,27 @@ fn blocked_keeps_the_laws() {
     laws::check(blocked(20, 512, 7), 1000);
     laws::check(blocked(41, 256, 32), 500);
     laws::check(blocked(1, 256, 1), 3);
+}
+
+/// Blocks, bits of a block, bits of a key, choices, ratio, threshold, coin, list, policy.
+fn balanced<S: Scheme>(values: [u64; 9]) -> impl Fn(Hasher) -> Balanced<S> {
+    let params = BalancedParams::from_values(&values).unwrap();
+    move |hasher| Balanced::new(params, hasher).unwrap()
+}
+
+#[test]
+fn balanced_filters_keep_the_laws() {
+    const HALF: u64 = 1 << 31;
+    laws::check(balanced::<Single>([60, 256, 11, 1, 0, 16, HALF, 20, 0]), 1000);
+    laws::check(balanced::<Single>([60, 256, 11, 1, 0, 15, 0, 0, 0]), 1000);
+    laws::check(balanced::<Single>([1, 512, 32, 1, 0, 0, 1 << 32, 0, 2]), 3);
+    laws::check(balanced::<Sequential>([30, 512, 12, 3, 0, 31, HALF, 9, 0]), 1000);
+    laws::check(balanced::<Mht>([60, 256, 11, 3, HALF / 2, 16, HALF, 20, 0]), 1000);
+    laws::check(balanced::<Mht>([32, 512, 11, 2, HALF / 2, 32, HALF, 0, 2]), 1000);
+    laws::check(balanced::<Popcount>([60, 256, 11, 3, HALF / 2, 132, 0, 20, 0]), 1000);
+    laws::check(balanced::<Popcount>([4, 512, 1, 4, 0, 0, 0, 0, 0]), 30);
+    laws::check(balanced::<TwoChoice>([60, 256, 11, 2, 0, 0, 0, 0, 0]), 1000);
+    laws::check(balanced::<TwoChoice>([1, 512, 5, 1, 0, 0, 0, 0, 0]), 3);
 }
 
 proptest! {

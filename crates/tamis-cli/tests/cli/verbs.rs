@@ -440,6 +440,7 @@ fn bench_prints_the_facts_of_the_contract() {
                 "params",
                 "target_rate",
                 "predicted_rate",
+                "fill_rate",
                 "measured_rate",
                 "rate_low",
                 "rate_high",
@@ -470,8 +471,20 @@ fn bench_prints_the_facts_of_the_contract() {
 }
 
 /// Kinds whose filters change, and so have deltas.
-const CHANGING: [&str; 7] =
-    ["bloom", "counting", "blocked", "rank-indexed", "rank-set", "rank-counting", "rank-map"];
+const CHANGING: [&str; 12] = [
+    "bloom",
+    "counting",
+    "blocked",
+    "rank-indexed",
+    "rank-set",
+    "rank-counting",
+    "rank-map",
+    "balanced-single",
+    "balanced-sequential",
+    "balanced-mht",
+    "balanced-popcount",
+    "balanced-two-choice",
+];
 
 #[test]
 fn packed_filters_are_smaller_and_the_same() {
