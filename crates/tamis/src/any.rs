@@ -4,10 +4,10 @@
 use alloc::vec::Vec;
 
 use crate::balanced::{
-    Balanced, BalancedMht, BalancedParams, BalancedPopcount, BalancedSequential, BalancedSingle,
-    BalancedTwoChoice, Mht, Popcount, Scheme, Sequential, Single, TwoChoice,
+    BalancedMht, BalancedParams, BalancedPopcount, BalancedSequential, BalancedSingle,
+    BalancedTwoChoice, Mht, Popcount, Sequential, Single, TwoChoice,
 };
-use crate::bits::{OutOfMemory, SharedBytes};
+use crate::bits::{OutOfMemory, SharedBytes, Words};
 use crate::bloom::{
     BlockedBloom, BlockedParams, Bloom, BloomParams, CountingBloom, CountingParams, model,
 };
@@ -214,7 +214,7 @@ impl AnyParams {
             Kind::BalancedPopcount => BalancedPopcount::plan(goal).map(Self::BalancedPopcount),
             Kind::BalancedTwoChoice => BalancedTwoChoice::plan(goal).map(Self::BalancedTwoChoice),
             Kind::Compressed => compressed::plan(goal).map(Self::Compressed),
-            _ => Err(PlanError::Unsupported { kind: kind.name() }),
+            Kind::BlockedRank => Err(PlanError::Unsupported { kind: kind.name() }),
         }
     }
 
@@ -605,18 +605,20 @@ impl AnyFilter {
 
     /// Bits and ones of the array of a balanced kind, and entries of its list; nothing for the others.
     fn balanced_array(&self) -> (u64, u64, u64) {
-        fn array<S: Scheme>(filter: &Balanced<S>) -> (u64, u64, u64) {
-            let words = filter.words().as_slice();
-            let ones = words.iter().map(|word| u64::from(word.count_ones())).sum();
-            (words.len() as u64 * 64, ones, filter.overflow().unwrap_or(0))
-        }
+        let Some((words, list)) = self.array_and_list() else { return (0, 0, 0) };
+        let ones = words.as_slice().iter().map(|word| u64::from(word.count_ones())).sum();
+        (words.len() as u64 * 64, ones, list.len() as u64)
+    }
+
+    /// The array of a balanced kind and its list; `None` for the others.
+    pub(crate) fn array_and_list(&self) -> Option<(&Words, Vec<u64>)> {
         match self {
-            Self::BalancedSingle(filter) => array(filter),
-            Self::BalancedSequential(filter) => array(filter),
-            Self::BalancedMht(filter) => array(filter),
-            Self::BalancedPopcount(filter) => array(filter),
-            Self::BalancedTwoChoice(filter) => array(filter),
-            _ => (0, 0, 0),
+            Self::BalancedSingle(filter) => Some((filter.words(), filter.listed())),
+            Self::BalancedSequential(filter) => Some((filter.words(), filter.listed())),
+            Self::BalancedMht(filter) => Some((filter.words(), filter.listed())),
+            Self::BalancedPopcount(filter) => Some((filter.words(), filter.listed())),
+            Self::BalancedTwoChoice(filter) => Some((filter.words(), filter.listed())),
+            _ => None,
         }
     }
 
@@ -711,7 +713,9 @@ impl AnyFilter {
             Kind::BalancedPopcount => frame.into_filter().map(Self::BalancedPopcount),
             Kind::BalancedTwoChoice => frame.into_filter().map(Self::BalancedTwoChoice),
             Kind::Compressed => frame.into_filter().map(Self::Compressed),
-            other => Err(WireError::Unknown { field: "kind", value: other.name().into() }),
+            other @ Kind::BlockedRank => {
+                Err(WireError::Unknown { field: "kind", value: other.name().into() })
+            }
         }
     }
 }

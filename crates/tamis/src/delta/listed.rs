@@ -16,11 +16,11 @@ pub struct Listed {
 impl Listed {
     /// From arrays of so many bits and sorted lists.
     pub(super) fn between(
-        (old, old_list): (&Words, &[u64]),
-        (new, new_list): (&Words, &[u64]),
+        (old, old_list): (&Words, Vec<u64>),
+        (new, new_list): (&Words, Vec<u64>),
     ) -> Self {
         let flips = Flips::between(old, new, old.len() as u64 * 64);
-        Self { flips, toggled: either(old_list, new_list) }
+        Self { flips, toggled: either(&old_list, &new_list) }
     }
 
     pub(super) fn then(&self, next: &Self) -> Self {

@@ -131,28 +131,10 @@ impl Delta {
             _ if old.kind().keeps_identities() => {
                 Change::Identities(Moves::between(&old.groups(), &new.groups()))
             }
-            (AnyFilter::BalancedSingle(old), AnyFilter::BalancedSingle(new)) => Change::Listed(
-                Listed::between((old.words(), &old.listed()), (new.words(), &new.listed())),
-            ),
-            (AnyFilter::BalancedSequential(old), AnyFilter::BalancedSequential(new)) => {
-                Change::Listed(Listed::between(
-                    (old.words(), &old.listed()),
-                    (new.words(), &new.listed()),
-                ))
-            }
-            (AnyFilter::BalancedMht(old), AnyFilter::BalancedMht(new)) => Change::Listed(
-                Listed::between((old.words(), &old.listed()), (new.words(), &new.listed())),
-            ),
-            (AnyFilter::BalancedPopcount(old), AnyFilter::BalancedPopcount(new)) => Change::Listed(
-                Listed::between((old.words(), &old.listed()), (new.words(), &new.listed())),
-            ),
-            (AnyFilter::BalancedTwoChoice(old), AnyFilter::BalancedTwoChoice(new)) => {
-                Change::Listed(Listed::between(
-                    (old.words(), &old.listed()),
-                    (new.words(), &new.listed()),
-                ))
-            }
-            _ => return Err(DeltaError::BuiltOnce(old.kind().name())),
+            _ => match (old.array_and_list(), new.array_and_list()) {
+                (Some(old), Some(new)) => Change::Listed(Listed::between(old, new)),
+                _ => return Err(DeltaError::BuiltOnce(old.kind().name())),
+            },
         };
         Ok(Self {
             kind: new.kind(),

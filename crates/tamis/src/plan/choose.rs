@@ -81,6 +81,6 @@ fn reason(kind: Kind) -> &'static str {
         }
         Kind::BalancedTwoChoice => "the emptier of two blocks; two cache lines a lookup, no list",
         Kind::Blocked => "one cache line a lookup, for somewhat more memory than bloom",
-        _ => "",
+        Kind::BlockedRank => "",
     }
 }

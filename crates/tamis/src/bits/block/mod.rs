@@ -14,8 +14,6 @@ pub(crate) enum Backend {
     Portable,
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
     Avx2,
-    #[cfg(all(target_arch = "x86_64", feature = "std"))]
-    Avx512,
 }
 
 impl Backend {
@@ -24,11 +22,7 @@ impl Backend {
         #[cfg(all(target_arch = "x86_64", feature = "std"))]
         {
             use std::arch::is_x86_feature_detected;
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt");
-            if avx2 && is_x86_feature_detected!("avx512f") {
-                return Self::Avx512;
-            }
-            if avx2 {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
                 return Self::Avx2;
             }
         }
@@ -43,9 +37,6 @@ impl Backend {
             // SAFETY: `detect` makes this only where AVX2 is.
             #[cfg(all(target_arch = "x86_64", feature = "std"))]
             Self::Avx2 => unsafe { x86::holds_avx2(block, probes) },
-            // SAFETY: `detect` makes this only where AVX-512F is.
-            #[cfg(all(target_arch = "x86_64", feature = "std"))]
-            Self::Avx512 => unsafe { x86::holds_avx512(block, probes) },
         }
     }
 
@@ -54,9 +45,9 @@ impl Backend {
     pub(crate) fn ones_with(self, block: &[u64], probes: BlockProbes) -> u32 {
         match self {
             Self::Portable => ones_with(block, probes),
-            // SAFETY: `detect` makes these only where POPCNT is.
+            // SAFETY: `detect` makes this only where POPCNT is.
             #[cfg(all(target_arch = "x86_64", feature = "std"))]
-            Self::Avx2 | Self::Avx512 => unsafe { x86::ones_with_popcnt(block, probes) },
+            Self::Avx2 => unsafe { x86::ones_with_popcnt(block, probes) },
         }
     }
 }

@@ -1,12 +1,10 @@
-//! Eight or sixteen positions of a key at once.
+//! Eight positions of a key at once.
 
 use core::arch::x86_64::{
-    __m256i, __m512i, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps,
+    __m256i, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps,
     _mm256_cmpgt_epi32, _mm256_mullo_epi32, _mm256_permutevar8x32_epi32, _mm256_set1_epi32,
     _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_slli_epi32,
-    _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_testc_si256, _mm512_and_si512, _mm512_mullo_epi32,
-    _mm512_permutexvar_epi32, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
-    _mm512_setr_epi64, _mm512_sllv_epi32, _mm512_srli_epi32, _mm512_test_epi32_mask,
+    _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_testc_si256,
 };
 
 use crate::address::{BLOCK_SALTS, BlockProbes};
@@ -50,41 +48,6 @@ pub(super) fn holds_avx2(block: &[u64], probes: BlockProbes) -> bool {
         // A one in every lane that counts.
         let asked = _mm256_srli_epi32::<31>(_mm256_cmpgt_epi32(_mm256_set1_epi32(left), lanes));
         if _mm256_testc_si256(bits, asked) == 0 {
-            return false;
-        }
-    }
-    true
-}
-
-#[target_feature(enable = "avx512f")]
-pub(super) fn holds_avx512(block: &[u64], probes: BlockProbes) -> bool {
-    let BlockProbes { word, count, range } = probes;
-    let mut words = [0_i64; 8];
-    for (copy, word) in words.iter_mut().zip(block) {
-        *copy = *word as i64;
-    }
-    let [a, b, c, d, e, f, g, h] = words;
-    let block: __m512i = _mm512_setr_epi64(a, b, c, d, e, f, g, h);
-    let halves = _mm512_set1_epi64(word as i64);
-    for (chunk, salts) in BLOCK_SALTS.as_chunks::<16>().0.iter().enumerate() {
-        let left = count as i32 - 16 * chunk as i32;
-        if left <= 0 {
-            break;
-        }
-        let s = salts.map(|salt| salt as i32);
-        let salts = _mm512_setr_epi32(
-            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13],
-            s[14], s[15],
-        );
-        let product = _mm512_mullo_epi32(halves, salts);
-        let scaled =
-            _mm512_mullo_epi32(_mm512_srli_epi32::<10>(product), _mm512_set1_epi32(range as i32));
-        let position = _mm512_srli_epi32::<22>(scaled);
-        let words = _mm512_permutexvar_epi32(_mm512_srli_epi32::<5>(position), block);
-        let within = _mm512_and_si512(position, _mm512_set1_epi32(31));
-        let found = _mm512_test_epi32_mask(words, _mm512_sllv_epi32(_mm512_set1_epi32(1), within));
-        let asked = ((1_u32 << left.min(16)) - 1) as u16;
-        if found & asked != asked {
             return false;
         }
     }
