@@ -8,6 +8,7 @@ use crate::balanced::{
     BalancedTwoChoice, Mht, Popcount, Sequential, Single, TwoChoice,
 };
 use crate::bits::{OutOfMemory, SharedBytes, Words};
+use crate::blocked_rank::{BlockedRank, BlockedRankParams};
 use crate::bloom::{
     BlockedBloom, BlockedParams, Bloom, BloomParams, CountingBloom, CountingParams, model,
 };
@@ -25,8 +26,7 @@ use crate::plan::{Goal, PlanError, Prediction};
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
 use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
 
-/// The kinds of filters. Numbers and names are allotted once and never reused, also for those that are
-/// still to come.
+/// The kinds of filters. Numbers and names are allotted once and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 #[expect(missing_docs, reason = "`name` says it")]
@@ -50,7 +50,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds that have a number.
+    /// All kinds.
     pub const ALL: [Self; 16] = [
         Self::Bloom,
         Self::Counting,
@@ -67,25 +67,6 @@ impl Kind {
         Self::BalancedPopcount,
         Self::BalancedTwoChoice,
         Self::Partitioned,
-        Self::Compressed,
-    ];
-
-    /// The kinds that this version can build and read.
-    pub const SUPPORTED: [Self; 15] = [
-        Self::Bloom,
-        Self::Counting,
-        Self::Blocked,
-        Self::RankIndexed,
-        Self::RankSet,
-        Self::RankCounting,
-        Self::RankMap,
-        Self::DLeft,
-        Self::Partitioned,
-        Self::BalancedSingle,
-        Self::BalancedSequential,
-        Self::BalancedMht,
-        Self::BalancedPopcount,
-        Self::BalancedTwoChoice,
         Self::Compressed,
     ];
 
@@ -126,11 +107,6 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether this version can build and read the kind.
-    pub fn is_supported(self) -> bool {
-        Self::SUPPORTED.contains(&self)
-    }
-
     /// Whether filters of this kind take keys one by one; others are built once from all their keys.
     pub const fn can_insert(self) -> bool {
         !matches!(self, Self::Partitioned | Self::Compressed)
@@ -140,7 +116,12 @@ impl Kind {
     pub const fn can_remove(self) -> bool {
         matches!(
             self,
-            Self::Counting | Self::RankIndexed | Self::RankCounting | Self::RankMap | Self::DLeft
+            Self::Counting
+                | Self::RankIndexed
+                | Self::RankCounting
+                | Self::RankMap
+                | Self::BlockedRank
+                | Self::DLeft
         )
     }
 
@@ -148,13 +129,25 @@ impl Kind {
     pub(crate) const fn keeps_identities(self) -> bool {
         matches!(
             self,
-            Self::RankIndexed | Self::RankSet | Self::RankCounting | Self::RankMap | Self::DLeft
+            Self::RankIndexed
+                | Self::RankSet
+                | Self::RankCounting
+                | Self::RankMap
+                | Self::BlockedRank
+                | Self::DLeft
         )
     }
 
     /// Whether filters of this kind know how often a key is in.
     pub const fn can_count(self) -> bool {
-        matches!(self, Self::Counting | Self::RankIndexed | Self::RankCounting | Self::DLeft)
+        matches!(
+            self,
+            Self::Counting
+                | Self::RankIndexed
+                | Self::RankCounting
+                | Self::BlockedRank
+                | Self::DLeft
+        )
     }
 }
 
@@ -183,6 +176,7 @@ pub enum AnyParams {
     RankSet(RankParams),
     RankCounting(RankParams),
     RankMap(RankParams),
+    BlockedRank(BlockedRankParams),
     DLeft(DLeftParams),
     Partitioned(PartitionedParams),
     BalancedSingle(BalancedParams<Single>),
@@ -204,6 +198,7 @@ impl AnyParams {
             Kind::RankSet => RankSet::plan(goal).map(Self::RankSet),
             Kind::RankCounting => RankCounting::plan(goal).map(Self::RankCounting),
             Kind::RankMap => RankMap::plan(goal).map(Self::RankMap),
+            Kind::BlockedRank => BlockedRank::plan(goal).map(Self::BlockedRank),
             Kind::DLeft => DLeft::plan(goal).map(Self::DLeft),
             Kind::Partitioned => partitioned::plan(goal).map(Self::Partitioned),
             Kind::BalancedSingle => BalancedSingle::plan(goal).map(Self::BalancedSingle),
@@ -214,7 +209,6 @@ impl AnyParams {
             Kind::BalancedPopcount => BalancedPopcount::plan(goal).map(Self::BalancedPopcount),
             Kind::BalancedTwoChoice => BalancedTwoChoice::plan(goal).map(Self::BalancedTwoChoice),
             Kind::Compressed => compressed::plan(goal).map(Self::Compressed),
-            Kind::BlockedRank => Err(PlanError::Unsupported { kind: kind.name() }),
         }
     }
 
@@ -228,6 +222,7 @@ impl AnyParams {
             Self::RankSet(params) => RankSet::predict(params, keys),
             Self::RankCounting(params) => RankCounting::predict(params, keys),
             Self::RankMap(params) => RankMap::predict(params, keys),
+            Self::BlockedRank(params) => BlockedRank::predict(params, keys),
             Self::DLeft(params) => DLeft::predict(params, keys),
             Self::Partitioned(params) => partitioned::model::predict(params, keys),
             Self::BalancedSingle(params) => BalancedSingle::predict(params, keys),
@@ -253,6 +248,9 @@ impl AnyParams {
                 RankCounting::new(params, label).map(AnyFilter::RankCounting)
             }
             Self::RankMap(params) => RankMap::new(params, label).map(AnyFilter::RankMap),
+            Self::BlockedRank(params) => {
+                BlockedRank::new(params, label).map(AnyFilter::BlockedRank)
+            }
             Self::DLeft(params) => DLeft::new(params, label).map(AnyFilter::DLeft),
             Self::Partitioned(params) => {
                 PartitionedBloom::new(params, label).map(AnyFilter::Partitioned)
@@ -311,6 +309,7 @@ impl AnyParams {
             Self::RankSet(_) => Kind::RankSet,
             Self::RankCounting(_) => Kind::RankCounting,
             Self::RankMap(_) => Kind::RankMap,
+            Self::BlockedRank(_) => Kind::BlockedRank,
             Self::DLeft(_) => Kind::DLeft,
             Self::Partitioned(_) => Kind::Partitioned,
             Self::BalancedSingle(_) => Kind::BalancedSingle,
@@ -335,6 +334,7 @@ impl AnyParams {
             | Self::RankSet(params)
             | Self::RankCounting(params)
             | Self::RankMap(params) => pairs(params),
+            Self::BlockedRank(params) => pairs(params),
             Self::DLeft(params) => pairs(params),
             Self::Partitioned(params) => pairs(params),
             Self::BalancedSingle(params) => pairs(params),
@@ -358,6 +358,7 @@ pub enum AnyFilter {
     RankSet(RankSet),
     RankCounting(RankCounting),
     RankMap(RankMap),
+    BlockedRank(BlockedRank),
     DLeft(DLeft),
     Partitioned(PartitionedBloom),
     BalancedSingle(BalancedSingle),
@@ -379,6 +380,7 @@ macro_rules! each {
             Self::RankSet($filter) => $value,
             Self::RankCounting($filter) => $value,
             Self::RankMap($filter) => $value,
+            Self::BlockedRank($filter) => $value,
             Self::DLeft($filter) => $value,
             Self::Partitioned($filter) => $value,
             Self::BalancedSingle($filter) => $value,
@@ -407,6 +409,7 @@ impl AnyFilter {
             Self::RankSet(filter) => AnyParams::RankSet(filter.params()),
             Self::RankCounting(filter) => AnyParams::RankCounting(filter.params()),
             Self::RankMap(filter) => AnyParams::RankMap(filter.params()),
+            Self::BlockedRank(filter) => AnyParams::BlockedRank(filter.params()),
             Self::DLeft(filter) => AnyParams::DLeft(filter.params()),
             Self::Partitioned(filter) => AnyParams::Partitioned(filter.params()),
             Self::BalancedSingle(filter) => AnyParams::BalancedSingle(filter.params()),
@@ -428,6 +431,7 @@ impl AnyFilter {
             Self::RankSet(filter) => Some(filter),
             Self::RankCounting(filter) => Some(filter),
             Self::RankMap(filter) => Some(filter),
+            Self::BlockedRank(filter) => Some(filter),
             Self::DLeft(filter) => Some(filter),
             Self::BalancedSingle(filter) => Some(filter),
             Self::BalancedSequential(filter) => Some(filter),
@@ -445,6 +449,7 @@ impl AnyFilter {
             Self::RankIndexed(filter) => Some(filter),
             Self::RankCounting(filter) => Some(filter),
             Self::RankMap(filter) => Some(filter),
+            Self::BlockedRank(filter) => Some(filter),
             Self::DLeft(filter) => Some(filter),
             Self::Bloom(_)
             | Self::Blocked(_)
@@ -465,6 +470,7 @@ impl AnyFilter {
             Self::Counting(filter) => Some(filter),
             Self::RankIndexed(filter) => Some(filter),
             Self::RankCounting(filter) => Some(filter),
+            Self::BlockedRank(filter) => Some(filter),
             Self::DLeft(filter) => Some(filter),
             Self::Bloom(_)
             | Self::Blocked(_)
@@ -490,6 +496,7 @@ impl AnyFilter {
             (Self::RankSet(this), Self::RankSet(other)) => this.merge(other),
             (Self::RankCounting(this), Self::RankCounting(other)) => this.merge(other),
             (Self::RankMap(this), Self::RankMap(other)) => this.merge(other),
+            (Self::BlockedRank(this), Self::BlockedRank(other)) => this.merge(other),
             (Self::DLeft(this), Self::DLeft(other)) => this.merge(other),
             (Self::BalancedSingle(this), Self::BalancedSingle(other)) => this.merge(other),
             (Self::BalancedSequential(this), Self::BalancedSequential(other)) => this.merge(other),
@@ -571,6 +578,7 @@ impl AnyFilter {
             | Self::RankSet(_)
             | Self::RankCounting(_)
             | Self::RankMap(_)
+            | Self::BlockedRank(_)
             | Self::DLeft(_) => {
                 let (groups, params) = (self.groups(), self.content_params());
                 let has_values = matches!(self.kind(), Kind::RankMap | Kind::DLeft);
@@ -629,6 +637,7 @@ impl AnyFilter {
             | AnyParams::RankSet(params)
             | AnyParams::RankCounting(params)
             | AnyParams::RankMap(params) => params.content_params().to_vec(),
+            AnyParams::BlockedRank(params) => params.content_params().to_vec(),
             AnyParams::DLeft(params) => params.content_params().to_vec(),
             params => params.named(),
         }
@@ -641,6 +650,7 @@ impl AnyFilter {
             Self::RankSet(filter) => filter.groups(),
             Self::RankCounting(filter) => filter.groups(),
             Self::RankMap(filter) => filter.groups(),
+            Self::BlockedRank(filter) => filter.groups(),
             Self::DLeft(filter) => filter.groups(),
             _ => Vec::new(),
         }
@@ -665,6 +675,7 @@ impl AnyFilter {
                     Self::RankSet(filter) => filter.change(&removed, inserted),
                     Self::RankCounting(filter) => filter.change(&removed, inserted),
                     Self::RankMap(filter) => filter.change(&removed, inserted),
+                    Self::BlockedRank(filter) => filter.change(&removed, inserted),
                     Self::DLeft(filter) => filter.change(&removed, inserted),
                     _ => Err("the delta is for another kind"),
                 }
@@ -705,6 +716,7 @@ impl AnyFilter {
             Kind::RankSet => frame.into_filter().map(Self::RankSet),
             Kind::RankCounting => frame.into_filter().map(Self::RankCounting),
             Kind::RankMap => frame.into_filter().map(Self::RankMap),
+            Kind::BlockedRank => frame.into_filter().map(Self::BlockedRank),
             Kind::DLeft => frame.into_filter().map(Self::DLeft),
             Kind::Partitioned => frame.into_filter().map(Self::Partitioned),
             Kind::BalancedSingle => frame.into_filter().map(Self::BalancedSingle),
@@ -713,9 +725,6 @@ impl AnyFilter {
             Kind::BalancedPopcount => frame.into_filter().map(Self::BalancedPopcount),
             Kind::BalancedTwoChoice => frame.into_filter().map(Self::BalancedTwoChoice),
             Kind::Compressed => frame.into_filter().map(Self::Compressed),
-            other @ Kind::BlockedRank => {
-                Err(WireError::Unknown { field: "kind", value: other.name().into() })
-            }
         }
     }
 }

@@ -22,6 +22,7 @@
 //! |---|---|
 //! | the least memory of the Bloom kinds, insert only | [`Bloom`] |
 //! | the quickest answer: one cache line a question | [`BlockedBloom`] |
+//! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
 //! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
 //! | to remove keys or count them; the least memory of all below 0.25% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
@@ -58,6 +59,7 @@ pub mod address;
 mod any;
 pub mod balanced;
 pub mod bits;
+pub mod blocked_rank;
 pub mod bloom;
 pub mod coder;
 pub mod compressed;
@@ -70,6 +72,7 @@ mod group;
 mod key;
 pub mod math;
 pub mod partitioned;
+mod permutation;
 mod plan;
 pub mod rank_indexed;
 pub mod wire;
@@ -79,6 +82,7 @@ pub use balanced::{
     BalancedMht, BalancedPopcount, BalancedSequential, BalancedSingle, BalancedTwoChoice,
 };
 pub use bits::{OutOfMemory, SharedBytes};
+pub use blocked_rank::BlockedRank;
 pub use bloom::{BlockedBloom, Bloom, CountingBloom};
 pub use coder::Effort;
 pub use compressed::CompressedBloom;

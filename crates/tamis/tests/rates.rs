@@ -26,7 +26,7 @@ fn check(outcome: &Outcome) {
 
 #[test]
 fn every_kind_meets_its_goal_and_its_model() {
-    for kind in Kind::SUPPORTED {
+    for kind in Kind::ALL {
         // What differs from rank-indexed only in what cells mean need not be measured everywhere.
         // Balanced kinds are measured at more sizes in `balanced.rs`.
         let variant = matches!(kind, Kind::RankSet | Kind::RankCounting | Kind::RankMap)
@@ -57,7 +57,7 @@ fn every_kind_meets_its_goal_and_its_model() {
 
 #[test]
 fn blocks_read_are_as_predicted() {
-    for kind in Kind::SUPPORTED {
+    for kind in Kind::ALL {
         for rate in [0.02, 0.001] {
             let goal = Goal::rate(50_000, rate);
             let predicted = AnyParams::plan(kind, &goal).unwrap().predict(goal.keys);
@@ -100,7 +100,7 @@ fn blocks_read_are_as_predicted() {
 #[test]
 fn small_filters_meet_the_model_on_average() {
     const FILTERS: u64 = 20_000;
-    for kind in Kind::SUPPORTED {
+    for kind in Kind::ALL {
         for (keys, rate) in [(1, 0.02), (1, 0.0001), (2, 0.01), (37, 0.02), (37, 0.0001)] {
             let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
             let predicted = params.predict(keys).rate;

@@ -91,7 +91,7 @@ fn kinds_params_hashes_and_seeds_are_checked() {
     let build =
         |options: &[&str]| folder.run(&[&["build", "-o", "f"], options, &["keys"]].concat());
     build(&["--kind", "cuckoo"]).refused(&["bloom", "blocked"]);
-    build(&["--kind", "blocked-rank"]).refused(&["bloom", "blocked"]);
+    build(&["--kind", "cuckoo"]).refused(&["bloom", "blocked"]);
     build(&["--param", "block=512"]).refused(&["bloom has no param block", "hashes"]);
     build(&["--kind", "blocked", "--param", "block=100"]).refused(&["256 or 512"]);
     build(&["--param", "block"]).refused(&["block=512"]);

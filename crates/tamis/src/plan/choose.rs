@@ -21,7 +21,7 @@ pub struct Plan {
 pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     let mut plans = Vec::new();
     let mut refusal = None;
-    for kind in Kind::SUPPORTED {
+    for kind in Kind::ALL {
         match AnyParams::plan(kind, goal) {
             Ok(params) => plans.push(Plan {
                 params,
@@ -62,6 +62,9 @@ fn reason(kind: Kind) -> &'static str {
         }
         Kind::RankCounting => "as rank-indexed, for keys that come often: a cell counts up to four",
         Kind::RankMap => "as rank-indexed, with a small value for every key",
+        Kind::BlockedRank => {
+            "one cache line a lookup, and keys can be removed and counted; the quickest of those"
+        }
         Kind::DLeft => "keys can be removed and counted, in less than half the memory of counting",
         Kind::Partitioned => {
             "less memory than compressed above 0.4%, built once in half a minute for a million keys"
@@ -81,6 +84,5 @@ fn reason(kind: Kind) -> &'static str {
         }
         Kind::BalancedTwoChoice => "the emptier of two blocks; two cache lines a lookup, no list",
         Kind::Blocked => "one cache line a lookup, for somewhat more memory than bloom",
-        Kind::BlockedRank => "",
     }
 }

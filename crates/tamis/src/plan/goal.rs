@@ -166,12 +166,6 @@ pub enum PlanError {
         /// The names it has.
         known: String,
     },
-    /// This version cannot build the kind.
-    #[error("{kind} filters are not part of this version of tamis")]
-    Unsupported {
-        /// The kind.
-        kind: &'static str,
-    },
     /// A settled param is out of range.
     #[error(transparent)]
     Param(#[from] InvalidParam),

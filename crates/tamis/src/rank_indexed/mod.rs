@@ -48,7 +48,7 @@ mod params;
 mod plan;
 mod sections;
 mod store;
-mod table;
+pub(crate) mod table;
 
 use alloc::vec;
 use alloc::vec::Vec;

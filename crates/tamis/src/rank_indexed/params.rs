@@ -85,7 +85,7 @@ impl RankParams {
     }
 
     /// The params of a planned layout.
-    pub(super) fn of(layout: &Layout, capacity: u64) -> Result<Self, InvalidParam> {
+    pub(crate) fn of(layout: &Layout, capacity: u64) -> Result<Self, InvalidParam> {
         let Layout { buckets, locations, fingerprint, extra, groups, .. } = *layout;
         Self::new(buckets, locations, fingerprint, extra, capacity.max(1), groups)
     }

@@ -14,16 +14,16 @@ use crate::group::{Group, Spill};
 
 /// Equal cells that a bucket holds of one identity; further copies are counted in the spill, so that one key inserted a
 /// million times takes no bucket from others.
-pub(super) const MAX_COPIES: u32 = 16;
+pub(crate) const MAX_COPIES: u32 = 16;
 /// The largest counter of a cell, which stores one less than its count.
-pub(super) const MAX_COUNTER: u64 = 3;
+pub(crate) const MAX_COUNTER: u64 = 3;
 /// One entry of the spill for so many keys of capacity is tolerated before the table grows: at 24 bytes each they cost
 /// less than a bit per key.
 const KEYS_PER_SPILLED: u64 = 200;
 
 /// What cells mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// Every insertion takes a cell.
     Multiset,
     /// Equal identities share a cell.
@@ -36,7 +36,7 @@ pub(super) enum Mode {
 
 /// Where a key belongs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     bucket: u64,
     location: u32,
     print: u64,
@@ -45,7 +45,7 @@ pub(super) struct Place {
 
 /// A table of identities.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     params: RankParams,
     mode: Mode,
     store: Store,
@@ -59,7 +59,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(params: RankParams, mode: Mode) -> Result<Self, OutOfMemory> {
+    pub(crate) fn new(params: RankParams, mode: Mode) -> Result<Self, OutOfMemory> {
         let store = Store::new(&params.layout())?;
         let (spill, grow_at) = (Spill::default(), params.capacity());
         let mut table = Self { params, mode, store, cells: 0, spill, grow_at, spill_limit: 0 };
@@ -67,48 +67,48 @@ impl Table {
         Ok(table)
     }
 
-    pub(super) fn params(&self) -> &RankParams {
+    pub(crate) fn params(&self) -> &RankParams {
         &self.params
     }
 
-    pub(super) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
     /// Cells and spilled entries in use.
-    pub(super) fn used(&self) -> u64 {
+    pub(crate) fn used(&self) -> u64 {
         self.cells + self.spill.len() as u64
     }
 
     /// Entries that found no cell.
-    pub(super) fn spilled(&self) -> u64 {
+    pub(crate) fn spilled(&self) -> u64 {
         self.spill.len() as u64
     }
 
-    pub(super) fn footprint(&self) -> u64 {
+    pub(crate) fn footprint(&self) -> u64 {
         self.store.footprint() + self.spill.footprint()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.store.clear();
         self.cells = 0;
         self.spill.clear();
     }
 
     #[inline]
-    pub(super) fn prefetch(&self, digest: Digest) {
+    pub(crate) fn prefetch(&self, digest: Digest) {
         self.store.prefetch(reduce(digest.0, self.params.layout().buckets));
     }
 
     /// Where a digest belongs. (The bucket is the same as the identity's quotient, without a division.)
     #[inline]
-    pub(super) fn place(&self, digest: Digest) -> Place {
+    pub(crate) fn place(&self, digest: Digest) -> Place {
         let bucket = reduce(digest.0, self.params.layout().buckets);
         self.place_in(bucket, identity(digest, self.params.universe()))
     }
 
     /// Where an identity belongs.
-    fn place_of(&self, identity: u64) -> Place {
+    pub(crate) fn place_of(&self, identity: u64) -> Place {
         self.place_in(identity / self.params.identities_per_bucket(), identity)
     }
 
@@ -146,20 +146,20 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn contains(&self, place: Place) -> bool {
+    pub(crate) fn contains(&self, place: Place) -> bool {
         self.equal_cells(place, None).next().is_some()
             || !self.spill.is_empty() && !self.spill.of(place.identity).is_empty()
     }
 
     /// How often an identity is in.
-    pub(super) fn count(&self, place: Place) -> u64 {
+    pub(crate) fn count(&self, place: Place) -> u64 {
         let spilled: u64 = self.spill.of(place.identity).iter().map(|entry| entry.count).sum();
         let units = |content: Cell| if self.mode == Mode::Counting { content.extra + 1 } else { 1 };
         self.equal_cells(place, None).map(|(_, content)| units(content)).sum::<u64>() + spilled
     }
 
     /// The values of an identity, smallest first, each as often as it is in.
-    pub(super) fn values(&self, place: Place) -> Vec<u64> {
+    pub(crate) fn values(&self, place: Place) -> Vec<u64> {
         let mut values: Vec<u64> =
             self.equal_cells(place, None).map(|(_, content)| content.extra).collect();
         let spilled = self.spill.of(place.identity).iter();
@@ -176,7 +176,7 @@ impl Table {
     }
 
     /// Inserts; true if the identity was not in before.
-    pub(super) fn insert(&mut self, place: Place, value: u64) -> Result<bool, Full> {
+    pub(crate) fn insert(&mut self, place: Place, value: u64) -> Result<bool, Full> {
         let new = !self.contains(place);
         if !new && self.mode == Mode::Set {
             return Ok(false);
@@ -225,7 +225,7 @@ impl Table {
     }
 
     /// Removes one, with this value if the mode is `Map` and one is given.
-    pub(super) fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
+    pub(crate) fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
         let spilled = self.spill.of(place.identity).iter();
         let fits = |entry: &u64| value.is_none_or(|value| value == *entry);
         if let Some(spilled) = spilled.map(|entry| entry.value).find(fits) {
@@ -262,7 +262,7 @@ impl Table {
     }
 
     /// Takes many copies away; on an error some are gone.
-    pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
+    pub(crate) fn take(&mut self, group: Group) -> Result<(), Absent> {
         let value = self.told_apart(group.value);
         // The spill may count to any number; cells do not.
         let spilled = self.spill.take_up_to(group.identity, group.value, group.count);
@@ -273,7 +273,7 @@ impl Table {
     }
 
     /// Adds many copies at once.
-    pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
+    pub(crate) fn add(&mut self, group: Group) -> Result<(), Full> {
         let place = self.place_of(group.identity);
         if self.mode == Mode::Set {
             return self.insert(place, 0).map(|_| ());
@@ -318,7 +318,7 @@ impl Table {
     }
 
     /// The same content under other params, whose universe is 2^`dropped` times smaller.
-    pub(super) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
+    pub(crate) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::new(params, self.mode).map_err(|_| full)?;
         table.add_all(self, dropped)?;
@@ -327,7 +327,7 @@ impl Table {
     }
 
     /// Adds all of another table, whose identities lose their lowest `dropped` bits.
-    pub(super) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
+    pub(crate) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
         let mut result = Ok(());
         other.for_each_group(|group| {
             if result.is_ok() {
@@ -338,7 +338,7 @@ impl Table {
     }
 
     /// All that is in, in order of identity and value.
-    pub(super) fn for_each_group(&self, mut take: impl FnMut(Group)) {
+    pub(crate) fn for_each_group(&self, mut take: impl FnMut(Group)) {
         let mut groups = Vec::new();
         for bucket in 0..self.params.layout().buckets {
             self.groups_of(bucket, &mut groups);
@@ -349,7 +349,7 @@ impl Table {
     }
 
     /// What a bucket holds, the spill included, in order.
-    pub(super) fn groups_of(&self, number: u64, groups: &mut Vec<Group>) {
+    pub(crate) fn groups_of(&self, number: u64, groups: &mut Vec<Group>) {
         groups.clear();
         let view = self.store.bucket(number);
         let start = self.identities_of(number).start;
@@ -381,8 +381,38 @@ impl Table {
         }
     }
 
+    /// What is in of a range of identities, in order, appended to `groups`.
+    pub(crate) fn groups_between(&self, range: Range<u64>, groups: &mut Vec<Group>) {
+        let width = self.params.layout().fingerprint;
+        let from = groups.len();
+        for start in range.clone().step_by(1 << width) {
+            let place = self.place_of(start);
+            let view = self.store.bucket(place.bucket);
+            let chain_start = start >> width << width;
+            for cell in bucket::chain(&view, place.location) {
+                let Cell { print, extra } = view.cell(cell);
+                let (identity, value) = (chain_start + print, extra);
+                if !range.contains(&identity) {
+                    continue;
+                }
+                match groups[from..].last_mut() {
+                    Some(last) if last.key() == (identity, value) => last.count += 1,
+                    _ => groups.push(Group { identity, value, count: 1 }),
+                }
+            }
+        }
+        for &entry in self.spill.range(range) {
+            match groups[from..].binary_search_by_key(&entry.key(), Group::key) {
+                Ok(at) => {
+                    groups[from + at].count = groups[from + at].count.saturating_add(entry.count);
+                }
+                Err(at) => groups.insert(from + at, entry),
+            }
+        }
+    }
+
     /// Whether an identity with this value is in as often as cells can tell, and no more often.
-    pub(super) fn is_full_of(&self, identity: u64, value: u64) -> bool {
+    pub(crate) fn is_full_of(&self, identity: u64, value: u64) -> bool {
         if identity >= self.params.universe() {
             return false;
         }
@@ -396,7 +426,7 @@ impl Table {
     }
 
     /// Checks every invariant.
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let buckets = self.params.layout().buckets;
         if !self.store.check_extensions(buckets) {
             return Err(Invalid("a bucket and its extensions disagree"));
@@ -439,7 +469,7 @@ impl Table {
     }
 
     /// Distinct cache lines that a question for this place reads.
-    pub(super) fn lines_to_contain(&self, place: Place) -> u32 {
+    pub(crate) fn lines_to_contain(&self, place: Place) -> u32 {
         let view = self.store.bucket(place.bucket);
         let mut walked = Vec::new();
         for cell in bucket::chain(&view, place.location) {
@@ -452,7 +482,7 @@ impl Table {
     }
 
     /// Distinct cache lines of the records that an insertion at this place may move.
-    pub(super) fn lines_to_insert(&self, place: Place) -> u32 {
+    pub(crate) fn lines_to_insert(&self, place: Place) -> u32 {
         lines(self.store.bucket(place.bucket).record_spans())
     }
 }
@@ -468,7 +498,7 @@ fn lines(spans: Vec<(u64, u64)>) -> u32 {
 }
 
 /// The params with identities that are `dropped` bits shorter.
-pub(super) fn coarser(params: &RankParams, dropped: u32) -> Result<RankParams, InvalidParam> {
+pub(crate) fn coarser(params: &RankParams, dropped: u32) -> Result<RankParams, InvalidParam> {
     let mut layout = params.layout();
     if dropped >= layout.fingerprint {
         return Err(InvalidParam {

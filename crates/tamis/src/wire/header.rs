@@ -1,6 +1,5 @@
 //! The header: what a filter is, and where its sections lie.
 
-use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -185,10 +184,6 @@ impl Header {
         let kind = u16_at(body, 12);
         let kind = Kind::from_id(kind)
             .ok_or_else(|| WireError::Unknown { field: "kind", value: kind.to_string() })?;
-        if !kind.is_supported() {
-            let value = format!("{} ({})", kind.id(), kind.name());
-            return Err(WireError::Unknown { field: "kind", value });
-        }
         let (params, table) = body[FIXED..].split_at(usize::from(body[14]) * 8);
         let mut header = Self {
             object,

@@ -1,0 +1,380 @@
+//! The bucket of paper 000 in one cache line, with a threshold.
+//!
+//! ```text
+//! bit 0                                                                                               bit 511
+//! | low bytes of Z fingerprints | their high bits | ... spare ... | IH (Z bits) | I0 (L bits) | threshold (7 bits) |
+//! ```
+//!
+//! Set bit number t of I = I0 . IH owns cell t, as in [`rank_indexed`](crate::rank_indexed). Locations at or above the threshold
+//! live elsewhere. All low bytes are compared at once, and no equal one is the common end of a question for a stranger.
+//! Cells of a chain are in no order: a new one is appended, and the last one takes the place of one that goes.
+#![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
+
+use super::backend::Backend;
+
+/// A block.
+pub(super) type Block = [u64; 8];
+
+/// Bits of the threshold, which is at most 64.
+const THRESHOLD_BITS: u32 = 7;
+/// IH, I0 and the threshold lie in the last two words.
+const TAIL_BITS: u32 = 128;
+/// Where the threshold lies in them.
+const THRESHOLD_AT: u32 = TAIL_BITS - THRESHOLD_BITS;
+
+/// How a block is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Z.
+    pub(super) cells: u32,
+    /// L.
+    pub(super) locations: u32,
+    /// Bits of a fingerprint beyond its low byte.
+    pub(super) high: u32,
+}
+
+impl Shape {
+    /// The most locations of a block with so many cells; `None` if so many do not fit.
+    pub(super) fn most_locations(cells: u32, high: u32) -> Option<u32> {
+        let of_block = 512_u32.checked_sub(cells * (9 + high) + THRESHOLD_BITS)?;
+        let of_tail = THRESHOLD_AT.checked_sub(cells)?;
+        Some(of_block.min(of_tail).min(64)).filter(|&most| most > 0 && cells <= 64)
+    }
+
+    #[inline]
+    fn base_at(self) -> u32 {
+        THRESHOLD_AT - self.locations
+    }
+
+    #[inline]
+    fn more_at(self) -> u32 {
+        self.base_at() - self.cells
+    }
+}
+
+/// I0, IH and the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Index {
+    pub(super) base: u64,
+    pub(super) more: u64,
+    pub(super) threshold: u32,
+}
+
+/// The lowest `width` bits, 64 at most.
+#[inline(always)]
+fn ones(width: u32) -> u64 {
+    if width == 0 { 0 } else { u64::MAX >> (64 - width) }
+}
+
+impl Index {
+    #[inline(always)]
+    pub(super) fn of(block: &Block, shape: Shape) -> Self {
+        let tail = u128::from(block[7]) << 64 | u128::from(block[6]);
+        Self {
+            base: (tail >> shape.base_at()) as u64 & ones(shape.locations),
+            more: (tail >> shape.more_at()) as u64 & ones(shape.cells),
+            threshold: (block[7] >> (64 - THRESHOLD_BITS)) as u32,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn put(self, block: &mut Block, shape: Shape) {
+        let kept = block[6] & ones(shape.more_at().min(64));
+        let tail = u128::from(self.threshold) << THRESHOLD_AT
+            | u128::from(self.base) << shape.base_at()
+            | u128::from(self.more) << shape.more_at();
+        block[6] = tail as u64 | kept;
+        block[7] = (tail >> 64) as u64;
+    }
+
+    /// Cells in use.
+    #[inline(always)]
+    pub(super) fn len(self) -> u32 {
+        self.base.count_ones() + self.more.count_ones()
+    }
+
+    /// The first cell of the chain at a location.
+    #[inline(always)]
+    fn first(self, location: u32) -> Option<u32> {
+        let below = self.base & ((1 << location) - 1);
+        (self.base >> location & 1 == 1).then(|| below.count_ones())
+    }
+
+    /// The cell after this one in its chain.
+    #[inline(always)]
+    fn next(self, cell: u32) -> Option<u32> {
+        (self.more >> cell & 1 == 1).then(|| self.after(cell))
+    }
+
+    /// The cell that bit number `cell` of IH owns, or would own if it were set.
+    #[inline(always)]
+    fn after(self, cell: u32) -> u32 {
+        self.base.count_ones() + (self.more & ((1 << cell) - 1)).count_ones()
+    }
+
+    /// Opens IH at a cell, which is the end of its chain.
+    #[inline(always)]
+    fn open(&mut self, cell: u32) {
+        let below = (1 << cell) - 1;
+        self.more = self.more & below | (self.more & !below) << 1;
+    }
+
+    /// Closes IH at a cell.
+    #[inline(always)]
+    fn close(&mut self, cell: u32) {
+        let below = (1 << cell) - 1;
+        self.more = self.more & below | self.more >> 1 & !below;
+    }
+}
+
+/// The fingerprint of a cell.
+#[inline(always)]
+fn print(block: &Block, shape: Shape, cell: u32) -> u64 {
+    let low = block[cell as usize / 8] >> (cell % 8 * 8) & 0xff;
+    if shape.high == 0 { low } else { low | high(block, shape, cell) << 8 }
+}
+
+/// The bits of a fingerprint beyond its low byte, at most eight.
+#[inline(always)]
+fn high(block: &Block, shape: Shape, cell: u32) -> u64 {
+    let at = shape.cells * 8 + cell * shape.high;
+    let (word, offset) = (at as usize / 64, at % 64);
+    let pair = u128::from(block[(word + 1) % 8]) << 64 | u128::from(block[word]);
+    (pair >> offset) as u64 & ones(shape.high)
+}
+
+#[inline(always)]
+fn set_print(block: &mut Block, shape: Shape, cell: u32, print: u64) {
+    let (word, offset) = (cell as usize / 8, cell % 8 * 8);
+    block[word] = block[word] & !(0xff << offset) | (print & 0xff) << offset;
+    if shape.high > 0 {
+        let at = u64::from(shape.cells * 8 + cell * shape.high);
+        crate::bits::field::put(block, at, shape.high, print >> 8);
+    }
+}
+
+/// What a question found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The fingerprint is in the block.
+    Here,
+    /// It is nowhere.
+    Nowhere,
+    /// The location lives elsewhere.
+    Elsewhere,
+}
+
+#[inline(always)]
+pub(super) fn find<B: Backend>(block: &Block, shape: Shape, location: u32, wanted: u64) -> Found {
+    let index = Index::of(block, shape);
+    if location >= index.threshold {
+        return Found::Elsewhere;
+    }
+    let equal = B::equal(block, wanted as u8);
+    if equal == 0 {
+        return Found::Nowhere;
+    }
+    let mut cursor = index.first(location);
+    while let Some(cell) = cursor {
+        let same = equal >> cell & 1 == 1;
+        if same && (shape.high == 0 || high(block, shape, cell) == wanted >> 8) {
+            return Found::Here;
+        }
+        cursor = index.next(cell);
+    }
+    Found::Nowhere
+}
+
+/// How often a fingerprint is in the block; `None` if its location lives elsewhere.
+pub(super) fn count(block: &Block, shape: Shape, location: u32, wanted: u64) -> Option<u64> {
+    let threshold = Index::of(block, shape).threshold;
+    let same = chain(block, shape, location).filter(|&(_, print)| print == wanted);
+    (location < threshold).then(|| same.count() as u64)
+}
+
+/// The cells of a chain.
+pub(super) fn chain(
+    block: &Block,
+    shape: Shape,
+    location: u32,
+) -> impl Iterator<Item = (u32, u64)> + use<'_> {
+    let index = Index::of(block, shape);
+    let cells = core::iter::successors(index.first(location), move |&cell| index.next(cell));
+    cells.map(move |cell| (cell, print(block, shape, cell)))
+}
+
+/// What came of an insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inserted {
+    /// It is in; whether it was not in before.
+    Here(bool),
+    /// There is no room.
+    Full,
+    /// The location lives elsewhere.
+    Elsewhere,
+}
+
+#[inline(always)]
+pub(super) fn insert<B: Backend>(
+    block: &mut Block,
+    shape: Shape,
+    location: u32,
+    new: u64,
+) -> Inserted {
+    let mut index = Index::of(block, shape);
+    if location >= index.threshold {
+        return Inserted::Elsewhere;
+    }
+    if index.len() == shape.cells {
+        return Inserted::Full;
+    }
+    let (mut is_new, mut last) = (true, None);
+    let mut cursor = index.first(location);
+    while let Some(cell) = cursor {
+        is_new &= print(block, shape, cell) != new;
+        last = Some(cell);
+        cursor = index.next(cell);
+    }
+    let cell = if let Some(last) = last {
+        index.more |= 1 << last;
+        index.after(last)
+    } else {
+        index.base |= 1 << location;
+        (index.base & ((1 << location) - 1)).count_ones()
+    };
+    index.open(cell);
+    B::open(block, shape.cells, cell, new as u8);
+    if shape.high > 0 {
+        let start = u64::from(shape.cells * 8);
+        let at = start + u64::from(cell * shape.high);
+        let end = start + u64::from(shape.cells * shape.high);
+        crate::bits::field::open(block, at, end, shape.high, new >> 8);
+    }
+    index.put(block, shape);
+    Inserted::Here(is_new)
+}
+
+/// What came of a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Removed {
+    /// It is gone.
+    Here {
+        /// Whether there are locations elsewhere.
+        spilled: bool,
+    },
+    /// It is nowhere.
+    Nowhere,
+    /// The location lives elsewhere.
+    Elsewhere,
+}
+
+#[inline(always)]
+pub(super) fn remove<B: Backend>(
+    block: &mut Block,
+    shape: Shape,
+    location: u32,
+    old: u64,
+) -> Removed {
+    let index = Index::of(block, shape);
+    if location >= index.threshold {
+        return Removed::Elsewhere;
+    }
+    if B::equal(block, old as u8) == 0 {
+        return Removed::Nowhere;
+    }
+    let (mut found, mut before, mut last) = (None, None, None);
+    let mut cursor = index.first(location);
+    while let Some(cell) = cursor {
+        if found.is_none() && print(block, shape, cell) == old {
+            found = Some(cell);
+        }
+        (before, last) = (last, Some(cell));
+        cursor = index.next(cell);
+    }
+    let (Some(found), Some(last)) = (found, last) else { return Removed::Nowhere };
+    let moved = print(block, shape, last);
+    close::<B>(block, shape, index, location, before, last);
+    if found != last {
+        set_print(block, shape, found, moved);
+    }
+    Removed::Here { spilled: index.threshold < shape.locations }
+}
+
+/// Closes the last cell of a chain, which `before` owns, or the location if there is none.
+#[inline(always)]
+fn close<B: Backend>(
+    block: &mut Block,
+    shape: Shape,
+    mut index: Index,
+    location: u32,
+    before: Option<u32>,
+    last: u32,
+) {
+    match before {
+        Some(before) => index.more &= !(1 << before),
+        None => index.base &= !(1 << location),
+    }
+    index.close(last);
+    B::close(block, shape.cells, last);
+    if shape.high > 0 {
+        let start = u64::from(shape.cells * 8);
+        let at = start + u64::from(last * shape.high);
+        let end = start + u64::from(shape.cells * shape.high);
+        crate::bits::field::close(block, at, end, shape.high, 0);
+    }
+    index.put(block, shape);
+}
+
+/// Takes the highest chain out of the block and lowers the threshold to its location.
+pub(super) fn lower<B: Backend>(block: &mut Block, shape: Shape) {
+    let Some(location) = highest(block, shape) else { return };
+    loop {
+        let index = Index::of(block, shape);
+        let Some(first) = index.first(location) else { break };
+        let (mut before, mut last) = (None, first);
+        while let Some(next) = index.next(last) {
+            (before, last) = (Some(last), next);
+        }
+        close::<B>(block, shape, index, location, before, last);
+    }
+    set_threshold(block, shape, location);
+}
+
+/// The highest location that has a chain.
+pub(super) fn highest(block: &Block, shape: Shape) -> Option<u32> {
+    Index::of(block, shape).base.checked_ilog2()
+}
+
+pub(super) fn set_threshold(block: &mut Block, shape: Shape, threshold: u32) {
+    let index = Index::of(block, shape);
+    Index { threshold, ..index }.put(block, shape);
+}
+
+/// An empty block.
+pub(super) fn empty(shape: Shape) -> Block {
+    let mut block = [0; 8];
+    set_threshold(&mut block, shape, shape.locations);
+    block
+}
+
+/// Whether the block could have been made by these functions.
+pub(super) fn is_valid(block: &Block, shape: Shape) -> bool {
+    let index = Index::of(block, shape);
+    if index.threshold > shape.locations || index.len() > shape.cells {
+        return false;
+    }
+    // Chains lie below the threshold, and every cell belongs to one: then no bit is set beyond the cells.
+    let below = |bits: u64, limit: u32| limit >= 64 || bits >> limit == 0;
+    let cells = (0..shape.locations).map(|at| chain(block, shape, at).count() as u32).sum::<u32>();
+    if !below(index.base, index.threshold)
+        || !below(index.more, index.len())
+        || cells != index.len()
+    {
+        return false;
+    }
+    // The same bits written anew, and nothing beside them.
+    let mut copy = [0; 8];
+    (0..index.len()).for_each(|cell| set_print(&mut copy, shape, cell, print(block, shape, cell)));
+    index.put(&mut copy, shape);
+    copy == *block
+}

@@ -1,0 +1,46 @@
+//! What theory says of blocked rank-indexed filters: the share of keys that live in the back table.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | n | keys |
+//! | m | blocks |
+//! | L | chain locations of a block |
+//! | Z | cells of a block |
+//! | lambda | keys for each block, n / m |
+//! | N(l) | keys of a block at locations up to l, l included |
+//!
+//! A block keeps the locations below its threshold t, the lowest location with N(t) > Z, or all of them. So a key at location l lives in
+//! the back table if and only if N(l) > Z: with its own cell, if Z or more others are at locations up to l. The locations of a
+//! block are filled independently, in the limit of many blocks by Poisson numbers with mean lambda / L each.
+
+use crate::math::tail::poisson_above;
+
+/// The share of keys that live in the back table: the mean over l of P(Poisson(lambda (l+1) / L) >= Z). Paper 001's SINGLE with
+/// threshold Z, where what overflows is not the last to come but the highest.
+pub fn spilled_keys(lambda: f64, locations: u32, cells: u32) -> f64 {
+    mean_over_locations(lambda, locations, u64::from(cells) - 1)
+}
+
+/// The share of strangers whose location lives in the back table: as [`spilled_keys`], without a cell of their own.
+pub fn spilled_strangers(lambda: f64, locations: u32, cells: u32) -> f64 {
+    mean_over_locations(lambda, locations, cells.into())
+}
+
+fn mean_over_locations(lambda: f64, locations: u32, at_most: u64) -> f64 {
+    let per_location = lambda / f64::from(locations);
+    let above = |location: u32| poisson_above(at_most, per_location * f64::from(location + 1));
+    (0..locations).map(above).sum::<f64>() / f64::from(locations)
+}
+
+/// Keys that the back table is laid out for: those expected, and four standard deviations more.
+pub(super) fn planned_back(blocks: u64, locations: u32, cells: u32, keys: u64) -> u64 {
+    let share = spilled_keys(keys as f64 / blocks as f64, locations, cells);
+    let expected = share * keys as f64;
+    // Several keys leave a block together: somewhat more spread than Poisson.
+    libm::ceil(expected + 6.0 * libm::sqrt(expected)).max(1.0) as u64
+}
+
+/// The table grows when more lives in the back table: a third of the keys, or a handful.
+pub(super) fn most_in_back(capacity: u64) -> u64 {
+    (capacity / 3).max(16)
+}

@@ -1,0 +1,205 @@
+//! From goals to params, and from params to predictions.
+
+use super::block::Shape;
+use super::model;
+use super::params::{BlockedRankParams, MAX_FINGERPRINT, MAX_UNIVERSE};
+use crate::any::Kind;
+use crate::bits::Line;
+use crate::filter::Params;
+use crate::math::occupancy::power_spread;
+use crate::math::solve::bisect;
+use crate::plan::{Goal, PlanError, Prediction, Size};
+use crate::rank_indexed::RankIndexed;
+use crate::rank_indexed::model::rate_of;
+use crate::wire::{self, Encoding};
+
+/// Filters are planned so full that this share of the keys lives in the back table: fuller ones would be smaller, by up to half a
+/// bit with narrow fingerprints and more than a bit with wide ones, and slower.
+fn in_back(fingerprint: u32) -> f64 {
+    if fingerprint <= 12 { 0.045 } else { 0.065 }
+}
+/// What a cell of the back table costs beyond the logarithm of its share of identities; good to half a bit, for choosing only.
+const BACK_OVERHEAD: f64 = 3.3;
+
+/// Loads are found to this precision.
+const LOAD_TOLERANCE: f64 = 1e-4;
+
+/// A way to cut blocks, with the fullest load for it.
+#[derive(Clone, Copy)]
+struct Cut {
+    fingerprint: u32,
+    cells: u32,
+    locations: u32,
+    /// Keys for each block.
+    load: f64,
+}
+
+impl Cut {
+    /// The cuts that are worth a thought for a width: with about as many locations as cells, or half as many again.
+    fn all(fingerprint: u32) -> impl Iterator<Item = Self> {
+        let high = fingerprint.saturating_sub(8);
+        (16..=60).filter_map(move |cells| {
+            let locations = Shape::most_locations(cells, high)?;
+            let sensible = 10 * locations >= 8 * cells && 10 * locations <= 16 * cells;
+            sensible.then(|| Self::new(fingerprint, cells, locations))
+        })
+    }
+
+    fn new(fingerprint: u32, cells: u32, locations: u32) -> Self {
+        let excess = |load: f64| model::spilled_keys(load, locations, cells) - in_back(fingerprint);
+        let load = bisect(excess, 0.0, 2.0 * f64::from(cells), LOAD_TOLERANCE)
+            .unwrap_or(f64::from(cells) / 2.0);
+        Self { fingerprint, cells, locations, load }
+    }
+
+    /// Bits for each key at a load, the back table included.
+    fn bits(&self, load: f64) -> f64 {
+        let share = model::spilled_keys(load, self.locations, self.cells);
+        let identities = f64::from(self.locations) * libm::exp2(f64::from(self.fingerprint)) / load;
+        let back = libm::log2(identities / share) + BACK_OVERHEAD;
+        512.0 / load + if share > 1e-12 { share * back } else { 0.0 }
+    }
+
+    fn build(&self, blocks: u64, keys: u64) -> Result<BlockedRankParams, PlanError> {
+        let Self { fingerprint, cells, locations, .. } = *self;
+        Ok(BlockedRankParams::new(blocks, locations, cells, fingerprint, keys)?)
+    }
+}
+
+pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
+    goal.check()?;
+    let kind = Kind::BlockedRank.name();
+    let names = ["blocks", "locations", "cells", "fingerprint"];
+    let [blocks, locations, cells, fingerprint] = goal.settled(kind, names)?;
+    let keys = goal.sized_keys();
+    let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    let settled = |cut: &Cut| {
+        cells.is_none_or(|cells| narrow(cells) == cut.cells)
+            && locations.is_none_or(|locations| narrow(locations) == cut.locations)
+    };
+    let widths = match fingerprint {
+        Some(width) => {
+            // Checked by building the smallest table that has it.
+            BlockedRankParams::new(1, 1, 1, narrow(width), 1)?;
+            narrow(width)..=narrow(width)
+        }
+        None => 8..=MAX_FINGERPRINT,
+    };
+    let fixed_cut =
+        cells.zip(locations).map(|(cells, locations)| (narrow(cells), narrow(locations)));
+    let cuts = |width: u32| -> alloc::vec::Vec<Cut> {
+        match fixed_cut {
+            Some((cells, locations)) => {
+                alloc::vec![Cut::new(width, cells.clamp(1, 64), locations.max(1))]
+            }
+            None => Cut::all(width).filter(settled).collect(),
+        }
+    };
+    let least_blocks = |cut: &Cut| libm::ceil(keys as f64 / cut.load).max(1.0);
+    match (goal.size, goal.budget()) {
+        (Size::Rate(asked), _) => {
+            let identities = -1.0 / libm::expm1(libm::log1p(-asked) / keys as f64);
+            let mut best: Option<(f64, Cut, u64)> = None;
+            for width in widths {
+                for cut in cuts(width) {
+                    let per_block = f64::from(cut.locations) * libm::exp2(f64::from(width));
+                    let wanted = libm::ceil(identities / per_block);
+                    let number =
+                        blocks.map_or(least_blocks(&cut).max(wanted), |blocks| blocks as f64);
+                    let load = keys as f64 / number;
+                    let fits = number * per_block >= identities
+                        && number * per_block <= MAX_UNIVERSE as f64;
+                    let bits = cut.bits(load.max(1e-9)) * keys as f64;
+                    if fits && best.is_none_or(|(fewest, ..)| bits < fewest) {
+                        best = Some((bits, cut, number as u64));
+                    }
+                }
+            }
+            let nearest = rate_of(MAX_UNIVERSE as f64, keys);
+            let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
+            let (_, cut, number) = best.ok_or(unreachable)?;
+            cut.build(number, keys)
+        }
+        (_, budget) => {
+            let bits = budget.unwrap_or(0) as f64 / keys as f64;
+            let mut best: Option<(f64, Cut, u64)> = None;
+            let mut least = f64::INFINITY;
+            for cut in widths.flat_map(cuts) {
+                least = least.min(cut.bits(cut.load));
+                let number = match blocks {
+                    Some(blocks) => blocks as f64,
+                    None if cut.bits(cut.load) > bits => continue,
+                    None => {
+                        let excess = |load: f64| cut.bits(load) - bits;
+                        let load = bisect(excess, cut.load / 1e6, cut.load, LOAD_TOLERANCE)
+                            .unwrap_or(cut.load);
+                        libm::floor(keys as f64 / load).max(1.0)
+                    }
+                };
+                let identities =
+                    number * f64::from(cut.locations) * libm::exp2(f64::from(cut.fingerprint));
+                let fits =
+                    keys as f64 / number <= cut.load * 1.0001 && identities <= MAX_UNIVERSE as f64;
+                if fits && best.is_none_or(|(most, ..)| identities > most) {
+                    best = Some((identities, cut, number as u64));
+                }
+            }
+            let too_few = PlanError::TooFewBits { kind, asked: bits, least };
+            let (_, cut, mut number) = best.ok_or_else(|| too_few.clone())?;
+            // What the back table takes was an estimate: blocks give way to it.
+            while number > 0 {
+                let params = cut.build(number, keys)?;
+                let excess = predict(&params, keys).bits_per_key - bits;
+                if excess <= 0.0 || blocks.is_some() {
+                    return Ok(params);
+                }
+                number = number.saturating_sub(libm::ceil(excess * keys as f64 / 512.0) as u64);
+            }
+            Err(too_few)
+        }
+    }
+}
+
+/// What a filter with these params will do when it holds so many keys, after growing if it must.
+pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
+    let share_of = |params: &BlockedRankParams| {
+        let load = keys as f64 / params.blocks() as f64;
+        model::spilled_keys(load, params.locations(), params.cells())
+    };
+    let mut grown = *params;
+    while share_of(&grown) * keys as f64 >= model::most_in_back(grown.capacity()) as f64
+        && let Ok(larger) = grown.grown()
+    {
+        grown = larger;
+    }
+    let load = keys as f64 / grown.blocks() as f64;
+    let share = share_of(&grown);
+    let strangers = model::spilled_strangers(load, grown.locations(), grown.cells());
+    let in_back = libm::round(share * keys as f64) as u64;
+    let back = RankIndexed::predict(&grown.back(), in_back);
+    let back_bits = libm::round(back.bits_per_key * in_back.max(1) as f64);
+    let per_key = |bits: f64| bits / keys.max(1) as f64;
+    let listed = libm::log2(grown.universe() as f64 / in_back.max(1) as f64) + 1.5;
+    let raw = wire::planned_len(BlockedRankParams::NAMES.len(), Encoding::Raw, grown.bits() / 8);
+    Prediction {
+        rate: rate_of(grown.universe() as f64, keys),
+        rate_spread: power_spread(grown.universe(), keys, 1),
+        bits_per_key: per_key(grown.bits().next_multiple_of(Line::BITS) as f64 + back_bits),
+        wire_bits_per_key: per_key(raw as f64 * 8.0 + listed * in_back as f64),
+        blocks_per_insert: 1.0 + share_while_filling(&grown, keys) * back.blocks_per_insert,
+        blocks_per_hit: 1.0 + share * back.blocks_per_hit,
+        blocks_per_miss: 1.0 + strangers * back.blocks_per_miss,
+        overflow: Some(share * keys as f64),
+    }
+}
+
+/// The share of insertions that touch the back table, averaged while the filter fills.
+fn share_while_filling(params: &BlockedRankParams, keys: u64) -> f64 {
+    const STEPS: u32 = 16;
+    let at = |step: u32| {
+        let load =
+            keys as f64 / params.blocks() as f64 * (f64::from(step) + 0.5) / f64::from(STEPS);
+        model::spilled_keys(load, params.locations(), params.cells())
+    };
+    (0..STEPS).map(at).sum::<f64>() / f64::from(STEPS)
+}

@@ -1,0 +1,480 @@
+//! The blocks and the back table behind them: a multiset of identities that never loses one.
+
+use alloc::vec::Vec;
+
+use super::backend::Portable;
+use super::block::{self, Block, Found, Index, Inserted, Removed, Shape};
+use super::model;
+use super::params::BlockedRankParams;
+#[cfg(target_arch = "x86_64")]
+use super::x86::Avx2;
+use crate::address::{identity, reduce};
+use crate::bits::{Line, OutOfMemory, Words, prefetch};
+use crate::digest::Digest;
+use crate::filter::{Absent, Full, Invalid};
+use crate::group::Group;
+use crate::permutation::{Permutation, inverse, multipliers};
+use crate::rank_indexed::table as rank;
+
+/// Which instructions the machine has.
+#[derive(Clone, Copy, Debug)]
+enum Machine {
+    Any,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+}
+
+impl Machine {
+    fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(proof) = Avx2::detect() {
+            return Self::Avx2(proof);
+        }
+        Self::Any
+    }
+}
+
+/// Where a key belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    block: u64,
+    location: u32,
+    print: u64,
+}
+
+/// A table of identities.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    params: BlockedRankParams,
+    shape: Shape,
+    machine: Machine,
+    words: Words,
+    /// Cells in use in all blocks.
+    cells: u64,
+    back: rank::Table,
+    /// Spreads locations over the back table, and back.
+    spread: Permutation,
+    gather: Permutation,
+    /// The table grows when the back table holds more.
+    grow_above: u64,
+}
+
+impl Table {
+    pub(super) fn new(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
+        let mut words = Words::zeroed(params.blocks() * 8)?;
+        let empty = block::empty(params.shape());
+        words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
+        Self::of_words(params, words)
+    }
+
+    /// A table whose blocks are given, and whose back table is empty.
+    pub(super) fn of_words(params: BlockedRankParams, words: Words) -> Result<Self, OutOfMemory> {
+        let all = params.all_locations();
+        let [factor] = multipliers::<1>(1, all);
+        let shape = params.shape();
+        let mut table = Self {
+            params,
+            shape,
+            machine: Machine::detect(),
+            words,
+            cells: 0,
+            back: rank::Table::new(params.back(), rank::Mode::Multiset)?,
+            spread: Permutation::new(factor, all),
+            gather: Permutation::new(inverse(factor, all), all),
+            grow_above: model::most_in_back(params.capacity()),
+        };
+        table.cells = table.blocks().iter().map(|one| u64::from(Index::of(one, shape).len())).sum();
+        Ok(table)
+    }
+
+    pub(super) fn params(&self) -> &BlockedRankParams {
+        &self.params
+    }
+
+    pub(super) fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Uses the plain instructions only.
+    pub(super) fn make_portable(&mut self) {
+        self.machine = Machine::Any;
+    }
+
+    /// Cells in use, those of the back table included.
+    pub(super) fn used(&self) -> u64 {
+        self.cells + self.back.used()
+    }
+
+    /// Cells and entries of the back table.
+    pub(super) fn in_back(&self) -> u64 {
+        self.back.used()
+    }
+
+    pub(super) fn footprint(&self) -> u64 {
+        self.words.footprint() + self.back.footprint()
+    }
+
+    pub(super) fn clear(&mut self) {
+        let empty = block::empty(self.shape);
+        self.words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
+        self.cells = 0;
+        self.back.clear();
+    }
+
+    fn blocks(&self) -> &[Block] {
+        self.words.as_slice().as_chunks::<8>().0
+    }
+
+    #[inline]
+    fn block(&self, number: u64) -> &Block {
+        &self.blocks()[number as usize]
+    }
+
+    #[inline]
+    fn block_mut(&mut self, number: u64) -> &mut Block {
+        &mut self.words.as_mut_slice().as_chunks_mut::<8>().0[number as usize]
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, digest: Digest) {
+        prefetch(self.words.as_slice(), reduce(digest.0, self.params.blocks()) as usize * 8);
+    }
+
+    /// Where a digest belongs. (The block is the same as the identity's quotient, without a division.)
+    #[inline]
+    pub(super) fn place(&self, digest: Digest) -> Place {
+        let block = reduce(digest.0, self.params.blocks());
+        self.place_in(block, identity(digest, self.params.universe()))
+    }
+
+    fn place_of(&self, identity: u64) -> Place {
+        self.place_in(identity / self.per_block(), identity)
+    }
+
+    #[inline]
+    fn per_block(&self) -> u64 {
+        u64::from(self.shape.locations) << self.params.fingerprint()
+    }
+
+    #[inline]
+    fn place_in(&self, block: u64, identity: u64) -> Place {
+        let within = identity - block * self.per_block();
+        let width = self.params.fingerprint();
+        Place { block, location: (within >> width) as u32, print: within & ((1 << width) - 1) }
+    }
+
+    fn identity(&self, place: Place) -> u64 {
+        let location = place.block * u64::from(self.shape.locations) + u64::from(place.location);
+        location << self.params.fingerprint() | place.print
+    }
+
+    /// The identity that the back table knows a place by: its location is spread, so that what one block spills does not
+    /// fall together, and the identities of one location stay neighbours.
+    fn back_identity(&self, place: Place) -> u64 {
+        let location = place.block * u64::from(self.shape.locations) + u64::from(place.location);
+        let spread = self.spread.apply(location, self.params.all_locations());
+        spread << self.params.fingerprint() | place.print
+    }
+
+    #[inline]
+    fn back_place(&self, place: Place) -> rank::Place {
+        self.back.place_of(self.back_identity(place))
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, place: Place) -> bool {
+        let (block, shape) = (self.block(place.block), self.shape);
+        let found = match self.machine {
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx2(avx2) => avx2.find(block, shape, place.location, place.print),
+            Machine::Any => block::find::<Portable>(block, shape, place.location, place.print),
+        };
+        match found {
+            Found::Here => true,
+            Found::Nowhere => false,
+            Found::Elsewhere => self.back.contains(self.back_place(place)),
+        }
+    }
+
+    /// How often an identity is in.
+    pub(super) fn count(&self, place: Place) -> u64 {
+        block::count(self.block(place.block), self.shape, place.location, place.print)
+            .unwrap_or_else(|| self.back.count(self.back_place(place)))
+    }
+
+    /// Inserts; true if the identity was not in before.
+    pub(super) fn insert(&mut self, place: Place) -> Result<bool, Full> {
+        let mut place = place;
+        loop {
+            match self.insert_into_block(place) {
+                Inserted::Here(new) => {
+                    self.cells += 1;
+                    return Ok(new);
+                }
+                Inserted::Elsewhere => {
+                    if self.back.used() >= self.grow_above {
+                        let identity = self.identity(place);
+                        if self.grow_or_wait() {
+                            place = self.place_of(identity);
+                            continue;
+                        }
+                    }
+                    return self.back.insert(self.back_place(place), 0);
+                }
+                Inserted::Full => self.make_room(place)?,
+            }
+        }
+    }
+
+    fn insert_into_block(&mut self, place: Place) -> Inserted {
+        let (machine, shape) = (self.machine, self.shape);
+        let block = self.block_mut(place.block);
+        match machine {
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx2(avx2) => avx2.insert(block, shape, place.location, place.print),
+            Machine::Any => block::insert::<Portable>(block, shape, place.location, place.print),
+        }
+    }
+
+    /// Lowers the threshold of a full block that one more cell is to come to: its highest location moves to the back table, all of it, or
+    /// nothing if there is no memory; unless what comes is higher still.
+    fn make_room(&mut self, place: Place) -> Result<(), Full> {
+        let (number, shape) = (place.block, self.shape);
+        let block = *self.block(number);
+        let highest = block::highest(&block, shape);
+        let Some(location) = highest.filter(|&highest| highest >= place.location) else {
+            block::set_threshold(self.block_mut(number), shape, place.location);
+            return Ok(());
+        };
+        let mut moved = 0;
+        for (_, print) in block::chain(&block, self.shape, location) {
+            let place = self.back_place(Place { block: number, location, print });
+            if let Err(full) = self.back.insert(place, 0) {
+                for (_, print) in block::chain(&block, self.shape, location).take(moved) {
+                    let place = self.back_place(Place { block: number, location, print });
+                    let _ = self.back.remove(place, None);
+                }
+                return Err(full);
+            }
+            moved += 1;
+        }
+        self.cells -= moved as u64;
+        block::lower::<Portable>(self.block_mut(number), shape);
+        Ok(())
+    }
+
+    /// Removes one.
+    pub(super) fn remove(&mut self, place: Place) -> Result<(), Absent> {
+        let (machine, shape) = (self.machine, self.shape);
+        let block = self.block_mut(place.block);
+        let removed = match machine {
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx2(avx2) => avx2.remove(block, shape, place.location, place.print),
+            Machine::Any => block::remove::<Portable>(block, shape, place.location, place.print),
+        };
+        match removed {
+            Removed::Here { spilled } => {
+                self.cells -= 1;
+                if spilled {
+                    self.take_back(place.block);
+                }
+            }
+            Removed::Nowhere => return Err(Absent),
+            Removed::Elsewhere => {
+                self.back.remove(self.back_place(place), None)?;
+                self.take_back(place.block);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings locations of a block back, from the threshold on, as far as there is room: so the threshold depends on what is in,
+    /// and not on what has been.
+    fn take_back(&mut self, number: u64) {
+        let shape = self.shape;
+        let mut groups = Vec::new();
+        loop {
+            let index = Index::of(self.block(number), shape);
+            let location = index.threshold;
+            if location == shape.locations {
+                return;
+            }
+            let cells = self.cells_elsewhere(number, location, &mut groups);
+            if cells > u64::from(shape.cells - index.len()) {
+                return;
+            }
+            let first = self.back_identity(Place { block: number, location, print: 0 });
+            block::set_threshold(self.block_mut(number), shape, location + 1);
+            for group in &groups {
+                let print = group.identity - first;
+                for _ in 0..group.count {
+                    let _ = self.back.remove(self.back.place_of(group.identity), None);
+                    self.insert_into_block(Place { block: number, location, print });
+                }
+            }
+            self.cells += cells;
+        }
+    }
+
+    /// How many cells the back table holds of a location, and what is in them.
+    fn cells_elsewhere(&self, block: u64, location: u32, groups: &mut Vec<Group>) -> u64 {
+        let first = self.back_identity(Place { block, location, print: 0 });
+        groups.clear();
+        self.back.groups_between(first..first + (1 << self.params.fingerprint()), groups);
+        groups.iter().map(|group| group.count).fold(0, u64::saturating_add)
+    }
+
+    /// Adds so many copies.
+    pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
+        let mut left = group.count;
+        while left > 0 {
+            let place = self.place_of(group.identity);
+            let threshold = Index::of(self.block(place.block), self.shape).threshold;
+            if place.location >= threshold {
+                // The back table counts to any number at once.
+                let identity = self.back_identity(place);
+                return self.back.add(Group { identity, value: 0, count: left });
+            }
+            self.insert(place)?;
+            left -= 1;
+        }
+        Ok(())
+    }
+
+    /// Takes so many copies away; on an error some are gone.
+    pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
+        let mut left = group.count;
+        while left > 0 {
+            let place = self.place_of(group.identity);
+            let threshold = Index::of(self.block(place.block), self.shape).threshold;
+            if place.location >= threshold {
+                let identity = self.back_identity(place);
+                return self.back.take(Group { identity, value: 0, count: left });
+            }
+            self.remove(place)?;
+            left -= 1;
+        }
+        Ok(())
+    }
+
+    /// Twice the blocks; false if there is no memory, or no such layout, and then the back table grows on.
+    fn grow_or_wait(&mut self) -> bool {
+        let grown = self.params.grown().ok().and_then(|params| self.rebuilt(params, 0).ok());
+        if let Some(table) = grown {
+            *self = table;
+            return true;
+        }
+        // Not again for every key.
+        self.grow_above = self.grow_above.saturating_mul(2).max(1);
+        false
+    }
+
+    /// The same content under params whose universe is 2^`dropped` times smaller.
+    pub(super) fn rebuilt(&self, params: BlockedRankParams, dropped: u32) -> Result<Self, Full> {
+        let full = Full { keys: self.used(), inserted: 0 };
+        let mut table = Self::new(params).map_err(|_| full)?;
+        table.machine = self.machine;
+        table.add_all(self, dropped)?;
+        Ok(table)
+    }
+
+    /// Adds all of another table, whose identities lose their lowest `dropped` bits.
+    pub(super) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
+        let mut result = Ok(());
+        other.for_each_group(|group| {
+            if result.is_ok() {
+                result = self.add(Group { identity: group.identity >> dropped, ..group });
+            }
+        });
+        result
+    }
+
+    /// What the back table holds, by our identities, in order.
+    pub(super) fn back_groups(&self) -> Vec<Group> {
+        let width = self.params.fingerprint();
+        let mut groups = Vec::new();
+        self.back.for_each_group(|group| {
+            let location = self.gather.apply(group.identity >> width, self.params.all_locations());
+            let print = group.identity & ((1 << width) - 1);
+            groups.push(Group { identity: location << width | print, ..group });
+        });
+        groups.sort_unstable_by_key(Group::key);
+        groups
+    }
+
+    /// Fills the back table of a table that was made from its blocks.
+    pub(super) fn set_back(&mut self, groups: &[Group]) -> Result<(), Full> {
+        groups.iter().try_for_each(|group| {
+            let identity = self.back_identity(self.place_of(group.identity));
+            self.back.add(Group { identity, ..*group })
+        })
+    }
+
+    /// All that is in, in order.
+    pub(super) fn for_each_group(&self, mut take: impl FnMut(Group)) {
+        let back = self.back_groups();
+        let mut back = back.into_iter().peekable();
+        let mut cells = Vec::new();
+        for (number, block) in self.blocks().iter().enumerate() {
+            let number = number as u64;
+            cells.clear();
+            for location in 0..self.shape.locations {
+                let chain = block::chain(block, self.shape, location);
+                cells.extend(
+                    chain.map(|(_, print)| self.identity(Place { block: number, location, print })),
+                );
+            }
+            cells.sort_unstable();
+            for run in cells.chunk_by(|a, b| a == b) {
+                take(Group { identity: run[0], value: 0, count: run.len() as u64 });
+            }
+            // What lives elsewhere has higher locations.
+            let end = (number + 1) * self.per_block();
+            while let Some(group) = back.next_if(|group| group.identity < end) {
+                take(group);
+            }
+        }
+    }
+
+    /// Checks every invariant.
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        if !self.blocks().iter().all(|one| block::is_valid(one, self.shape)) {
+            return Err(Invalid("a block is not what an insertion or a removal leaves"));
+        }
+        self.back.validate()?;
+        let elsewhere = |group: &Group| {
+            let place = self.place_of(group.identity);
+            place.location >= Index::of(self.block(place.block), self.shape).threshold
+        };
+        if !self.back_groups().iter().all(elsewhere) {
+            return Err(Invalid("the back table holds what belongs to a block"));
+        }
+        let mut groups = Vec::new();
+        let has_room = |number: u64| {
+            let index = Index::of(self.block(number), self.shape);
+            let free = u64::from(self.shape.cells - index.len());
+            index.threshold < self.shape.locations
+                && free >= self.cells_elsewhere(number, index.threshold, &mut groups)
+        };
+        if (0..self.params.blocks()).any(has_room) {
+            return Err(Invalid("a block has room for what the back table holds"));
+        }
+        Ok(())
+    }
+
+    /// Distinct cache lines that a question for this place reads.
+    pub(super) fn lines_to_contain(&self, place: Place) -> u32 {
+        let threshold = Index::of(self.block(place.block), self.shape).threshold;
+        let back = place.location >= threshold;
+        1 + if back { self.back.lines_to_contain(self.back_place(place)) } else { 0 }
+    }
+
+    /// Distinct cache lines that an insertion at this place touches.
+    pub(super) fn lines_to_insert(&self, place: Place) -> u32 {
+        let index = Index::of(self.block(place.block), self.shape);
+        let back = place.location >= index.threshold || index.len() == self.shape.cells;
+        1 + if back { self.back.lines_to_insert(self.back_place(place)) } else { 0 }
+    }
+}
+
+const _: () = assert!(Line::WORDS == 8, "a block is a line");

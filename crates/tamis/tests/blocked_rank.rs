@@ -1,0 +1,226 @@
+//! The blocked rank-indexed filter keeps its laws, whatever the load.
+
+use proptest::prelude::*;
+use tamis::blocked_rank::{BlockedRankParams, model};
+use tamis::{
+    Absent, BlockedRank, Count, Digest, Effort, Filter, Goal, Hasher, Insert, Label, Limits,
+    Remove, Stored,
+};
+use tamis_report::keys::KeyStream;
+use tamis_testkit::{laws, operations};
+
+tamis_testkit::install_counting_allocator!();
+
+fn params(
+    blocks: u64,
+    locations: u32,
+    cells: u32,
+    fingerprint: u32,
+    keys: u64,
+) -> BlockedRankParams {
+    BlockedRankParams::new(blocks, locations, cells, fingerprint, keys).unwrap()
+}
+
+fn make(params: BlockedRankParams) -> impl Fn(Hasher) -> BlockedRank {
+    move |hasher| BlockedRank::new(params, hasher).unwrap()
+}
+
+fn members(keys: u64) -> Vec<Digest> {
+    KeyStream::new(5).members(Hasher::default(), 0..keys).collect()
+}
+
+#[test]
+fn blocked_rank_keeps_the_laws() {
+    for (params, keys) in [
+        (params(40, 64, 49, 8, 1800), 1800),
+        (params(40, 50, 35, 12, 1300), 1300),
+        (params(40, 29, 28, 16, 1000), 1000),
+        (params(33, 55, 45, 9, 1400), 1400),
+        (params(8, 64, 10, 5, 100), 400), // grows
+        (params(1, 1, 1, 16, 1), 50),
+        (params(3, 64, 49, 1, 100), 100),
+    ] {
+        laws::check(make(params), keys);
+        laws::check_removal(make(params), keys);
+    }
+    for keys in [0, 1, 2, 37] {
+        let goal = Goal::rate(keys, 0.01);
+        laws::check(make(BlockedRank::plan(&goal).unwrap()), keys);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn blocked_rank_agrees_with_an_exact_multiset(
+        sequence in operations::sequences(40, 400),
+        blocks in 1..=3_u64,
+        locations in 1..=20_u32,
+        cells in 1..=28_u32,
+        fingerprint in 1..=16_u32,
+    ) {
+        let params = params(blocks, locations, cells, fingerprint, 20);
+        operations::run(make(params)(Hasher::default()), &sequence);
+    }
+
+    /// Whatever the machine has, the bytes are the same.
+    #[test]
+    fn machines_agree(
+        keys in proptest::collection::vec((any::<u16>(), any::<bool>()), 0..600),
+        shape in prop_oneof![Just((64, 49, 8)), Just((50, 35, 12)), Just((29, 28, 16)), Just((40, 13, 11))],
+    ) {
+        let (locations, cells, fingerprint) = shape;
+        let mut best = make(params(3, locations, cells, fingerprint, 100))(Hasher::default());
+        let mut plain = best.clone();
+        plain.make_portable();
+        for (key, goes) in keys {
+            let digest = Hasher::default().digest(&(key % 300));
+            if goes {
+                prop_assert_eq!(best.remove_digest(digest), plain.remove_digest(digest));
+            } else {
+                prop_assert_eq!(best.insert_digest(digest), plain.insert_digest(digest));
+            }
+            prop_assert_eq!(best.contains_digest(digest), plain.contains_digest(digest));
+        }
+        prop_assert_eq!(best.encode().to_vec(), plain.encode().to_vec());
+        best.validate().unwrap();
+    }
+}
+
+#[test]
+fn one_key_many_times_displaces_few() {
+    let mut filter = BlockedRank::with_rate(10_000, 0.003).unwrap();
+    let digests = members(10_000);
+    filter.insert_many(&digests).unwrap();
+    let before = filter.content_id();
+    for _ in 0..100_000 {
+        filter.insert("often").unwrap();
+    }
+    assert_eq!(filter.count("often"), Some(100_000));
+    assert!(digests.iter().all(|&digest| filter.contains_digest(digest)));
+    filter.validate().unwrap();
+    for _ in 0..100_000 {
+        filter.remove("often").unwrap();
+    }
+    assert_eq!(filter.remove("often"), Err(Absent));
+    assert_eq!(filter.content_id(), before);
+}
+
+#[test]
+fn growing_shrinking_and_merging_lose_nothing() {
+    let digests = members(20_000);
+    let build = |keys: u64, digests: &[Digest]| {
+        let params = params(keys / 44, 50, 35, 12, keys);
+        let mut filter = make(params)(Hasher::default());
+        filter.insert_many(digests).unwrap();
+        filter
+    };
+    let whole = build(20_064, &digests);
+    let mut filter = whole.clone();
+    for _ in 0..10 {
+        filter.grow().unwrap();
+        filter.validate().unwrap();
+        assert_eq!(filter.content_id(), whole.content_id());
+        filter.shrink().unwrap();
+        filter.validate().unwrap();
+    }
+    assert_eq!(filter, whole);
+    let (left, right) = digests.split_at(7000);
+    let mut merged = build(20_064, left);
+    merged.merge(&build(20_064, right)).unwrap();
+    merged.validate().unwrap();
+    assert_eq!((merged.content_id(), merged.keys()), (whole.content_id(), 20_000));
+    let copy = BlockedRank::decode(&whole.pack(Effort::Best).to_vec(), Limits::default()).unwrap();
+    assert_eq!(copy, whole);
+}
+
+#[test]
+fn plans_keep_their_promises() {
+    for keys in [0, 1, 2, 46, 47, 1000, 123_456, 10_000_000_000] {
+        for rate in [0.3, 0.01, 1e-3, 1e-4] {
+            let params = BlockedRank::plan(&Goal::rate(keys, rate)).unwrap();
+            let predicted = BlockedRank::predict(&params, keys);
+            assert!(predicted.rate <= rate, "{keys} {rate}");
+            if keys >= 100_000 {
+                let over = predicted.bits_per_key + predicted.rate.log2();
+                println!(
+                    "{keys} {rate}: {params:?} {:.3} bits, {over:.3} over",
+                    predicted.bits_per_key
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn twice_the_planned_keys_and_more() {
+    for times in [1, 2, 10] {
+        let label = Label::planned(Hasher::default(), 5000);
+        let params = BlockedRank::plan(&Goal::rate(5000, 0.001)).unwrap();
+        let mut filter = BlockedRank::new(params, label).unwrap();
+        let digests = members(5000 * times);
+        filter.insert_many(&digests).unwrap();
+        filter.validate().unwrap();
+        assert!(digests.iter().all(|&digest| filter.contains_digest(digest)));
+        for &digest in &digests {
+            filter.remove_digest(digest).unwrap();
+        }
+        assert_eq!((filter.used(), filter.keys()), (0, 0));
+    }
+}
+
+/// Memory held above the logarithm of the rate, for cells of 8, 12 and 16 bits at the planned load.
+#[test]
+fn cells_cost_few_bits_above_the_logarithm() {
+    for (fingerprint, most) in [(8, 3.5), (12, 4.3), (16, 5.1)] {
+        for keys in [100_000, 1_000_000, 100_000_000] {
+            let fixed = vec![("fingerprint".to_owned(), fingerprint)];
+            let params = BlockedRank::plan(&Goal { fixed, ..Goal::rate(keys, 0.5) }).unwrap();
+            let predicted = BlockedRank::predict(&params, keys);
+            let over = predicted.bits_per_key + predicted.rate.log2();
+            println!(
+                "{fingerprint} bits, {keys} keys: {:.2}, {over:.2} over",
+                predicted.bits_per_key
+            );
+            assert!(over <= most, "{fingerprint}: {over}");
+        }
+    }
+}
+
+/// The share in the back table is the model's, fresh and after ten rounds of coming and going: thresholds depend on what is
+/// in alone.
+#[test]
+fn the_back_table_is_as_large_as_predicted() {
+    for fingerprint in [8, 12, 16] {
+        let keys = 100_000_u64;
+        let fixed = vec![("fingerprint".to_owned(), fingerprint)];
+        let params = BlockedRank::plan(&Goal { fixed, ..Goal::rate(keys, 0.5) }).unwrap();
+        let load = keys as f64 / params.blocks() as f64;
+        let share = model::spilled_keys(load, params.locations(), params.cells());
+        let mut filter = make(params)(Hasher::default());
+        let mut digests = members(keys);
+        filter.insert_many(&digests).unwrap();
+        // From simulations: the number spilled varies by about twice its square root.
+        let expected = share * keys as f64;
+        let near = |filter: &BlockedRank| {
+            let in_back = filter.overflow().unwrap() as f64;
+            assert!((in_back - expected).abs() < 6.0 * expected.sqrt(), "{in_back} for {expected}");
+        };
+        near(&filter);
+        let fresh = KeyStream::new(6).members(Hasher::default(), 0..10 * keys);
+        for (step, digest) in fresh.enumerate() {
+            let at = (Digest(step as u64).word(0) % keys) as usize;
+            filter.remove_digest(digests[at]).unwrap();
+            filter.insert_digest(digest).unwrap();
+            digests[at] = digest;
+        }
+        near(&filter);
+        filter.validate().unwrap();
+        assert!(digests.iter().all(|&digest| filter.contains_digest(digest)));
+        let mut anew = make(params)(Hasher::default());
+        anew.insert_many(&digests).unwrap();
+        assert_eq!(anew.overflow(), filter.overflow());
+        assert_eq!(anew.content_id(), filter.content_id());
+    }
+}
