@@ -1,8 +1,8 @@
 //! Bytes that were not made by the encoder.
 
 use tamis::{
-    AnyFilter, AnyParams, Bloom, CountingBloom, Digest, Filter, Goal, Hasher, Kind, Label, Limits,
-    Stored, WireError,
+    AnyFilter, AnyParams, Bloom, Count, CountingBloom, DLeft, Digest, Filter, Goal, Hasher, Kind,
+    Label, Limits, Stored, WireError,
 };
 use tamis_testkit::{golden, hostile};
 
@@ -155,4 +155,22 @@ fn large_filters_are_checked_chunk_by_chunk() {
         assert_eq!(said, WireError::Checksum { field: "section data" });
         bytes[at] ^= 4;
     }
+}
+
+/// Counts beside the cells may be any numbers, and those of one identity may go beyond all of them.
+#[test]
+fn counts_that_overflow_are_as_many_as_can_be_said() {
+    let params = tamis::dleft::DLeftParams::new(2, 4, 4, 8, 1).unwrap();
+    let mut filter = DLeft::new(params, Hasher::default()).unwrap();
+    for value in [0, 0, 0, 0, 0, 1, 1, 1, 1, 1] {
+        filter.insert_value("often", value).unwrap();
+    }
+    assert_eq!(filter.overflow(), Some(2), "one of each value found no room in its cell");
+    let mut bytes = filter.encode().to_vec();
+    let len = bytes.len();
+    put(&mut bytes, len - 32, u64::MAX);
+    put(&mut bytes, len - 8, u64::MAX);
+    let forged = hostile::decode(&hostile::repair(&bytes).unwrap()).unwrap();
+    let AnyFilter::DLeft(forged) = forged else { panic!("still the same kind") };
+    assert_eq!(forged.count("often"), Some(u64::MAX));
 }

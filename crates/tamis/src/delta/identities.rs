@@ -100,8 +100,12 @@ impl Moves {
 
     /// How many identities go, and how many come.
     pub fn count(&self) -> (u64, u64) {
-        let sum = |groups: &[Group]| groups.iter().map(|group| group.count).sum();
-        let gone = self.gone.as_deref().unwrap_or_default().iter().map(|gone| gone.count).sum();
+        // Bytes may claim any counts.
+        let sum = |groups: &[Group]| {
+            groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.count))
+        };
+        let gone = self.gone.as_deref().unwrap_or_default();
+        let gone = gone.iter().fold(0, |sum: u64, gone| sum.saturating_add(gone.count));
         (self.removed.as_deref().map_or(gone, sum), sum(&self.inserted))
     }
 

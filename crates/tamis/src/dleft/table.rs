@@ -114,8 +114,7 @@ impl Table {
     /// How often an identity is in.
     pub(super) fn count(&self, identity: u64) -> u64 {
         let cells: u64 = self.cells_of(identity).map(|(_, content)| content.count).sum();
-        let stashed: u64 = self.stash.of(identity).iter().map(|entry| entry.count).sum();
-        cells.saturating_add(stashed)
+        cells.saturating_add(self.stash.count(identity))
     }
 
     /// The values of an identity, smallest first.

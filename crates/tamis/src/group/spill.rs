@@ -46,6 +46,13 @@ impl Spill {
         self.range(identity..identity + 1)
     }
 
+    /// How often an identity is in, with any value.
+    pub(crate) fn count(&self, identity: u64) -> u64 {
+        let counts = self.of(identity).iter().map(|entry| entry.count);
+        // Bytes may claim any counts.
+        counts.fold(0, u64::saturating_add)
+    }
+
     fn find(&self, identity: u64, value: u64) -> Result<usize, usize> {
         self.entries.binary_search_by_key(&(identity, value), Group::key)
     }

@@ -153,9 +153,9 @@ impl Table {
 
     /// How often an identity is in.
     pub(crate) fn count(&self, place: Place) -> u64 {
-        let spilled: u64 = self.spill.of(place.identity).iter().map(|entry| entry.count).sum();
         let units = |content: Cell| if self.mode == Mode::Counting { content.extra + 1 } else { 1 };
-        self.equal_cells(place, None).map(|(_, content)| units(content)).sum::<u64>() + spilled
+        let cells: u64 = self.equal_cells(place, None).map(|(_, content)| units(content)).sum();
+        cells.saturating_add(self.spill.count(place.identity))
     }
 
     /// The values of an identity, smallest first, each as often as it is in.
