@@ -191,8 +191,12 @@ impl Filter for PartitionedBloom {
         let passed = (0..params.segments()).zip(arrays).map(|(segment, words)| {
             let ones: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
             let all = segment * groups..(segment + 1) * groups;
-            let asked = all.filter(|&group| !self.is_empty_group(group)).count();
-            asked as f64 * libm::pow(ones as f64 / bits as f64, params.hashes().into())
+            // Without choices no group is marked, and a few bytes may claim any number of groups.
+            let asked = match self.choices {
+                Some(_) => all.filter(|&group| !self.is_empty_group(group)).count() as f64,
+                None => groups as f64,
+            };
+            asked * libm::pow(ones as f64 / bits as f64, params.hashes().into())
         });
         let passed = passed.sum::<f64>() / params.groups() as f64;
         (passed + digest_floor(self.label.keys)).min(1.0)
