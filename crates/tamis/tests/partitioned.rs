@@ -320,6 +320,27 @@ fn the_model_keeps_to_half_a_percent_of_the_fill() {
     }
 }
 
+/// Far too many keys: the model follows the fill to its end, and no plan promises what the filter cannot keep.
+#[test]
+fn fills_of_overfull_filters_are_predicted() {
+    let shapes = [
+        (1000, 100, 8, 4, 5000),
+        (1000, 3876, 8, 4, 200_000),
+        (10_000, 1000, 64, 3, 30_000),
+        (10_000, 1000, 64, 3, 200_000),
+        (15, 3876, 2, 1, 200_000),
+    ];
+    for (bits, groups, candidates, hashes, keys) in shapes {
+        let params = PartitionedParams::new(bits, 1, groups, candidates, hashes).unwrap();
+        let filter = PartitionedBloom::build(params, Hasher::default(), &digests(keys)).unwrap();
+        let expected = model::expected_fill(&params, keys);
+        println!("{params:?}: predicted {expected}, measured {}", filter.fill());
+        assert!((expected / filter.fill() - 1.0).abs() < 0.005, "{params:?}");
+    }
+    let goal = Goal { fixed: vec![("bits".into(), 1000)], ..Goal::rate(1_000_000, 0.01) };
+    assert!(AnyParams::plan(Kind::Partitioned, &goal).is_err());
+}
+
 /// Groups without choices take no bytes, so that a short file may claim any number of them.
 #[test]
 fn groups_that_are_not_stored_take_no_time() {

@@ -43,6 +43,8 @@ const FEW_GROUPS: u64 = 32;
 const STEPS: u32 = 12;
 /// Steps for a search, which wants a ranking rather than the third digit.
 const FEW_STEPS: u32 = 5;
+/// A share of zeros that is as good as none.
+const NO_ZEROS: f64 = 1e-9;
 /// From this standard deviation of X on it is taken for normal.
 const WIDE: f64 = 100.0;
 
@@ -152,16 +154,22 @@ fn taken(m: u64, h: u32, k: u32, sizes: &[(u64, f64)], zeros: f64) -> f64 {
 }
 
 /// The fill as the solution of a differential equation, by the midpoint rule. At first new bits fall with the square root of the fill, so steps are
-/// even in the square root of time.
+/// even in the square root of time; smaller ones where a filter is far too full.
 fn flow(m: u64, g: u64, h: u32, k: u32, sizes: &[(u64, f64)], steps: u32) -> f64 {
     let rounds = g as f64 * f64::from(k);
-    let time = |step: f64| rounds * (step / f64::from(steps)) * (step / f64::from(steps));
-    let mut zeros = 1.0;
-    for step in 0..steps {
-        let (begin, middle) = (f64::from(step), f64::from(step) + 0.5);
-        let (half, whole) = (time(middle) - time(begin), time(begin + 1.0) - time(begin));
-        let halfway = zeros - half * taken(m, h, k, sizes, zeros);
-        zeros = (zeros - whole * taken(m, h, k, sizes, halfway.max(0.0))).max(0.0);
+    let (mut zeros, mut root) = (1.0, 0.0);
+    while root < 1.0 && zeros > NO_ZEROS {
+        let now = taken(m, h, k, sizes, zeros);
+        let span = |step: f64| rounds * step * (2.0 * root + step);
+        let mut step = (1.0 / f64::from(steps)).min(1.0 - root);
+        // A step that took all zeros would have no middle.
+        while span(step) * now > 0.5 * zeros {
+            step /= 2.0;
+        }
+        let halfway = zeros - span(0.5 * step) * now;
+        // At least a quarter of what is taken at first, so that many small steps do get on.
+        zeros -= span(step) * taken(m, h, k, sizes, halfway).max(0.25 * now);
+        root += step;
     }
     1.0 - zeros
 }
