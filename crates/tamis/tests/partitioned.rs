@@ -341,6 +341,15 @@ fn fills_of_overfull_filters_are_predicted() {
     assert!(AnyParams::plan(Kind::Partitioned, &goal).is_err());
 }
 
+#[test]
+fn a_single_group_without_keys_is_predicted() {
+    let params = PartitionedParams::new(64, 1, 1, 4, 2).unwrap();
+    let filter = PartitionedBloom::build(params, Hasher::default(), &[]).unwrap();
+    let predicted = model::predict(&params, 0);
+    assert_eq!((predicted.rate, filter.rate()), (0.0, 0.0));
+    assert_eq!(predicted.blocks_per_miss, 1.0);
+}
+
 /// Groups without choices take no bytes, so that a short file may claim any number of them.
 #[test]
 fn groups_that_are_not_stored_take_no_time() {

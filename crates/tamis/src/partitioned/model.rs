@@ -227,8 +227,16 @@ fn predicted(params: &PartitionedParams, keys: u64) -> (f64, f64) {
         let ((fill, middle), (_, low), (_, high)) = (at(mean), at(mean - off), at(mean + off));
         (fill, middle * 2.0 / 3.0 + (low + high) / 6.0)
     };
-    let empty = libm::exp(keys as f64 * libm::log1p(-1.0 / params.groups() as f64));
+    let empty = empty_share(params, keys);
     (fill, (passed * (1.0 - empty) + digest_floor(keys)).min(1.0))
+}
+
+/// The share of groups that have no key.
+fn empty_share(params: &PartitionedParams, keys: u64) -> f64 {
+    match keys {
+        0 => 1.0, // Also of a single group, whose logarithm is none.
+        _ => libm::exp(keys as f64 * libm::log1p(-1.0 / params.groups() as f64)),
+    }
 }
 
 /// Bits of memory held: whole lines of the array and of the choices.
@@ -252,8 +260,7 @@ pub fn predict(params: &PartitionedParams, keys: u64) -> Prediction {
     let choices = choice_lines(params);
     let hit: f64 = (0..k).map(fresh).sum();
     let miss: f64 = (0..k).map(|i| libm::pow(fill, i.into()) * fresh(i)).sum();
-    let groups = params.groups() as f64;
-    let empty = if width == 0 { 0.0 } else { libm::exp(keys as f64 * libm::log1p(-1.0 / groups)) };
+    let empty = if width == 0 { 0.0 } else { empty_share(params, keys) };
     let throws = keys.saturating_mul(k.into());
     Prediction {
         rate,
