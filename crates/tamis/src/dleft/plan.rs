@@ -19,13 +19,16 @@ const CELLS: u32 = 8;
 const INSERTIONS_PER_MOVE: f64 = 15_000.0;
 /// However many subtables, no fuller than this share of the cells: 6.75 of 8.
 const FULLEST: f64 = 27.0 / 32.0;
+/// No emptier than this, whatever moves it takes.
+const LEAST_LOAD: f64 = 1.0 / 1024.0;
 /// Up to so many lines, it counts that buckets of several subtables share some.
 const FEW_LINES: u64 = 4096;
 
 /// The most keys that a table is planned for, for each of its buckets.
 fn planned_load(subtables: u32, cells: u32) -> f64 {
     let load = model::load_for(subtables as usize, cells as usize, 1.0 / INSERTIONS_PER_MOVE);
-    load.min(FULLEST * f64::from(cells))
+    // A single choice of a single cell keeps that promise at no load; it still takes keys, and moves or grows.
+    load.clamp(LEAST_LOAD, FULLEST * f64::from(cells))
 }
 
 /// Keys for which a table has cells to spare.
