@@ -389,7 +389,14 @@ fn settled_params_are_kept() {
     assert!(refusal(rate, &[("hashes", 65)]).contains("hashes = 65"));
     assert!(refusal(rate, &[("candidates", 4), ("hashes", 5)]).contains("hashes = 5"));
     assert!(refusal(Size::BitsPerKey(5.0), &[("bits", 190_000)]).contains("at most"));
+    assert!(refusal(rate, &[("segments", 0)]).contains("segments = 0"));
+    assert!(refusal(rate, &[("segments", 7), ("groups", 10)]).contains("segments = 7"));
+    assert!(refusal(Size::Rate(1e-30), &[]).ends_with("the nearest is 1.0842021724855044e-15"));
     assert!(refusal(rate, &[("blocks", 5)]).contains("no param blocks"));
+    // Whoever settles the candidates may wait as long as they take.
+    let many = vec![("candidates".to_string(), 16)];
+    let goal = Goal { fixed: many, ..Goal::rate(10_000_000_000, 0.01) };
+    assert!(AnyParams::plan(Kind::Partitioned, &goal).unwrap().predict(goal.keys).rate <= 0.01);
     assert!(
         refusal(Size::BitsPerKey(2.0), &[("groups", 20_000), ("candidates", 64)])
             .contains("too few")

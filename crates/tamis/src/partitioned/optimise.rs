@@ -12,7 +12,7 @@ use super::model::{self, bits_per_group, held_bits, quick_fill};
 use super::params::PartitionedParams;
 use crate::bits::Line;
 use crate::bloom::{self, MAX_HASHES, MAX_POSITIONS};
-use crate::filter::Params;
+use crate::filter::{InvalidParam, Params};
 use crate::math::solve::first_true;
 use crate::plan::{Goal, PlanError, Size};
 
@@ -69,6 +69,12 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     let values: Vec<u64> =
         settled.iter().zip(most).map(|(value, most)| value.unwrap_or(most)).collect();
     PartitionedParams::from_values(&values)?;
+    if let Some(value) = segments
+        && (value == 0 || groups.is_some_and(|groups| !groups.is_multiple_of(value)))
+    {
+        let expected = "a divisor of the groups";
+        return Err(InvalidParam { name: "segments", value, expected }.into());
+    }
     goal.within_budget("bits", bits, 1)?;
     if let [Some(bits), _, Some(groups), Some(candidates), Some(hashes)] = settled {
         let values = [bits, segments.unwrap_or(1), groups, candidates, hashes];
@@ -113,17 +119,16 @@ impl Search {
         let hashes = self.hashes.map_or(around, |hashes| hashes..=hashes);
         let most = (MOST_WORK / self.keys).min(MOST_CANDIDATES.into()) as u32;
         let doublings = (1..=MOST_CANDIDATES.ilog2()).map(|doublings| 1 << doublings);
+        let doublings = doublings.filter(|&candidates| candidates <= most);
+        // Settled candidates may take as long as they do.
+        let all: Vec<u32> = self.candidates.map_or_else(|| doublings.collect(), |one| [one].into());
         let mut best: Option<(f64, Shape)> = None;
-        for candidates in doublings.filter(|&candidates| candidates <= most) {
-            let candidates = self.candidates.unwrap_or(candidates);
+        for candidates in all {
             for hashes in hashes.clone().filter(|&hashes| hashes < candidates) {
                 let bid = self.best_size(candidates, hashes);
                 if bid.0.is_finite() && best.is_none_or(|best| bid.0 < best.0) {
                     best = Some(bid);
                 }
-            }
-            if self.candidates.is_some() {
-                break;
             }
         }
         best.map(|(_, shape)| shape)
@@ -228,7 +233,8 @@ impl Search {
         match self.aim {
             Aim::Rate(asked) => {
                 let bits = self.bits.unwrap_or(MAX_POSITIONS);
-                let aim = Aim::Bits(MAX_POSITIONS);
+                // Room for any choices beside them.
+                let aim = Aim::Bits(1 << 60);
                 let any = Self { aim, bits: Some(bits), ..*self };
                 let nearest = any.best_shape().and_then(|shape| any.lay_out(shape));
                 let nearest = nearest.map_or(1.0, |params| model::rate(&params, keys));
