@@ -274,6 +274,21 @@ fn cells_carry_values() {
     assert_eq!(flows.values("flow"), [6]);
 }
 
+/// A value that a key has not had needs a cell like a new key, and makes the table grow like one.
+#[test]
+fn tables_grow_for_values() {
+    let mut filter = make(params(4, 64, 8, 14, 3))(Hasher::default());
+    for value in 0..8 {
+        for key in 0..1000_u64 {
+            filter.insert_value(&key, value).unwrap();
+        }
+    }
+    filter.validate().unwrap();
+    assert!((0..1000_u64).all(|key| filter.values(&key).len() == 8));
+    assert!(filter.params().all_cells() >= 8000 && filter.overflow() < Some(400));
+    println!("{} cells, {:?} stashed", filter.params().all_cells(), filter.overflow());
+}
+
 /// What is packed is placed anew, in order of identity: that must balance as well as any order.
 #[test]
 fn packed_tables_are_placed_anew_without_overflow() {

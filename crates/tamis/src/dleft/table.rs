@@ -111,6 +111,12 @@ impl Table {
         self.cells_of(identity).find(|(_, content)| content.value == value)
     }
 
+    /// Whether an identity is in with this value, so that another copy needs no cell of its own.
+    fn has_value(&self, identity: u64, value: u64) -> bool {
+        self.cell_of(identity, value).is_some()
+            || self.stash.of(identity).iter().any(|entry| entry.value == value)
+    }
+
     /// How often an identity is in.
     pub(super) fn count(&self, identity: u64) -> u64 {
         let cells: u64 = self.cells_of(identity).map(|(_, content)| content.count).sum();
@@ -135,7 +141,9 @@ impl Table {
     /// Inserts so many copies; true if the identity was not in before.
     pub(super) fn insert(&mut self, group: Group) -> Result<bool, Full> {
         let new = !self.contains(group.identity);
-        if self.used + self.stash.len() as u64 >= self.grow_above && new {
+        if self.used + self.stash.len() as u64 >= self.grow_above
+            && (new || !self.has_value(group.identity, group.value))
+        {
             self.grow_or_wait();
         }
         self.put(group, new)?;
@@ -154,7 +162,7 @@ impl Table {
             let content = Cell { count: content.count + here, ..content };
             self.buckets.set_cell(slot.bucket, slot.cell, content);
             left -= here;
-        } else if self.stash.of(identity).iter().all(|entry| entry.value != value) {
+        } else if !self.has_value(identity, value) {
             left -= self.place(group);
         }
         if left > 0 && !self.stash.add(identity, value, left) {
