@@ -505,9 +505,9 @@ impl AnyFilter {
             (Self::BalancedTwoChoice(this), Self::BalancedTwoChoice(other)) => this.merge(other),
             (Self::Partitioned(_), Self::Partitioned(_))
             | (Self::Compressed(_), Self::Compressed(_)) => Err(Mismatch {
-                field: "keys",
-                left: "filters of this kind are built once".into(),
-                right: "merge their keys instead".into(),
+                field: "keys, and filters of this kind are built once",
+                left: "merge the keys of the first".into(),
+                right: "of the second instead".into(),
             }),
             (this, other) => Mismatch::check("kind", this.kind().name(), other.kind().name()),
         }

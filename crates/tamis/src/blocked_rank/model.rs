@@ -26,6 +26,17 @@ pub fn spilled_strangers(lambda: f64, locations: u32, cells: u32) -> f64 {
     mean_over_locations(lambda, locations, cells.into())
 }
 
+/// The share of insertions that touch the back table: of keys that belong there, and of keys that push the highest chain out of a
+/// full block. A block that has enough for Z cells is full if the cells at locations up to some one are Z exactly; chains have a mean length of
+/// a / (1 - e^-a) with a = lambda / L, and pass Z over as often as that says. Good to a tenth.
+pub fn touching_inserts(lambda: f64, locations: u32, cells: u32) -> f64 {
+    let a = lambda / f64::from(locations);
+    let hits = if a > 0.0 { -libm::expm1(-a) / a } else { 1.0 };
+    let elsewhere = spilled_strangers(lambda, locations, cells);
+    let full = poisson_above(u64::from(cells) - 1, lambda) * hits;
+    elsewhere + (1.0 - elsewhere) * full
+}
+
 fn mean_over_locations(lambda: f64, locations: u32, at_most: u64) -> f64 {
     let per_location = lambda / f64::from(locations);
     let above = |location: u32| poisson_above(at_most, per_location * f64::from(location + 1));

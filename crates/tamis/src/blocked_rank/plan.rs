@@ -186,7 +186,7 @@ pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
         rate_spread: power_spread(grown.universe(), keys, 1),
         bits_per_key: per_key(grown.bits().next_multiple_of(Line::BITS) as f64 + back_bits),
         wire_bits_per_key: per_key(raw as f64 * 8.0 + listed * in_back as f64),
-        blocks_per_insert: 1.0 + share_while_filling(&grown, keys) * back.blocks_per_insert,
+        blocks_per_insert: 1.0 + touched_while_filling(&grown, keys) * back.blocks_per_insert,
         blocks_per_hit: 1.0 + share * back.blocks_per_hit,
         blocks_per_miss: 1.0 + strangers * back.blocks_per_miss,
         overflow: Some(share * keys as f64),
@@ -194,12 +194,12 @@ pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
 }
 
 /// The share of insertions that touch the back table, averaged while the filter fills.
-fn share_while_filling(params: &BlockedRankParams, keys: u64) -> f64 {
-    const STEPS: u32 = 16;
+fn touched_while_filling(params: &BlockedRankParams, keys: u64) -> f64 {
+    const STEPS: u32 = 32;
     let at = |step: u32| {
-        let load =
-            keys as f64 / params.blocks() as f64 * (f64::from(step) + 0.5) / f64::from(STEPS);
-        model::spilled_keys(load, params.locations(), params.cells())
+        let share = (f64::from(step) + 0.5) / f64::from(STEPS);
+        let load = keys as f64 / params.blocks() as f64 * share;
+        model::touching_inserts(load, params.locations(), params.cells())
     };
     (0..STEPS).map(at).sum::<f64>() / f64::from(STEPS)
 }

@@ -35,6 +35,8 @@
 //!
 //! # Limits
 //!
+//! A key that is in more than four times takes an entry of 24 bytes in the stash, whose insertions move all entries behind: good for some such
+//! keys, not for most of them ([`RankCounting`](crate::RankCounting) is for those).
 //! At most 2^62 identities, 8 subtables, 15 cells a bucket. Removing a key that was never inserted is refused if the filter answers
 //! no to it; if it answers yes by mistake (with probability `rate`), one occurrence of another key that has the same identity is taken away,
 //! and that key may then be missed. Nothing can notice that; a counting Bloom filter would hurt up to k keys. Use a keyed hash
@@ -221,6 +223,7 @@ impl DLeft {
     pub fn update<K: Key + ?Sized>(&mut self, key: &K, old: u64, new: u64) -> Result<(), Absent> {
         let identity = self.identity(self.hasher().digest(key));
         let group = |value: u64| Group { identity, value, count: 1 };
+        let old = old & self.max_value();
         self.table.remove(identity, Some(old))?;
         // Something has just left its cell; should there still be no memory, it goes back.
         if self.table.insert(group(new & self.max_value())).is_err() {
@@ -232,7 +235,7 @@ impl DLeft {
 
     /// Removes one occurrence of a key with this value.
     pub fn remove_value<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), Absent> {
-        self.remove_with(self.hasher().digest(key), Some(value))
+        self.remove_with(self.hasher().digest(key), Some(value & self.max_value()))
     }
 
     #[inline]
