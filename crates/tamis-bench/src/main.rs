@@ -2,16 +2,27 @@
 //! interleaved over several rounds, the median and the spread of each.
 //!
 //! ```text
-//! cargo run --release -p tamis-bench -- --keys 1000000 --rate 0.01
+//! cargo run --release -p tamis-bench -- --keys 1M
+//! cargo run --release -p tamis-bench -- --keys 10M --rate 0.001 --load 50,80,95,100 --json
+//! cargo run --release -p tamis-bench -- --keys 100M --only blocked-rank,qfilter,read --svg chart.svg
 //! ```
 
-mod subjects;
+mod chart;
+mod floors;
+mod lineup;
+mod measure;
+mod ours;
+mod rivals;
+mod row;
+mod show;
 
-use anyhow::{Result, ensure};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use serde::Serialize;
-use subjects::{Rival, Subject};
-use tamis::{Digest, Hasher};
+use measure::{Case, QUESTIONS, Round};
+use row::Row;
+use tamis::Hasher;
 use tamis_report::keys::KeyStream;
 use tamis_report::memory::CountingAllocator;
 
@@ -21,18 +32,27 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// tamis beside its rivals, in one run on the same digests (hashing is excluded for all)
 #[derive(Parser)]
 struct Arguments {
-    /// Keys in each filter; k, M and G are understood
+    /// Keys that each filter is built for; k, M and G are understood
     #[arg(long, default_value = "1M", value_parser = parse_keys)]
     keys: u64,
-    /// Rate that each filter is built for
-    #[arg(long, default_value_t = 0.01)]
+    /// Rate that each filter is built for, where it can be said; by default about that of blocked-rank with 8-bit cells
+    #[arg(long, default_value_t = 0.0029)]
     rate: f64,
+    /// How much of the planned keys goes in, in percent; several are run one after the other
+    #[arg(long, default_value = "100", value_delimiter = ',')]
+    load: Vec<u8>,
     /// Rounds; the median counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// Only those whose names contain one of these words
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
     /// One JSON object a row
     #[arg(long)]
     json: bool,
+    /// Where to draw bits per key against nanoseconds per miss
+    #[arg(long)]
+    svg: Option<PathBuf>,
 }
 
 fn parse_keys(text: &str) -> Result<u64> {
@@ -42,95 +62,65 @@ fn parse_keys(text: &str) -> Result<u64> {
         Some(b'G') => (&text[..text.len() - 1], 1_000_000_000),
         _ => (text, 1),
     };
-    let keys = digits.parse::<u64>()? * unit;
+    let keys = digits.parse::<u64>()?.checked_mul(unit).context("too many keys")?;
     ensure!(keys > 0, "at least one key");
     Ok(keys)
 }
 
-/// What is known of one subject.
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    keys: u64,
-    bits_per_key: f64,
-    measured_rate: f64,
-    insert_ns: Timing,
-    hit_ns: Timing,
-    miss_ns: Timing,
-}
-
-/// Nanoseconds an operation: the median of the rounds, the least and the most.
-#[derive(Serialize)]
-struct Timing {
-    median: f64,
-    least: f64,
-    most: f64,
-}
-
-impl Timing {
-    fn of(mut rounds: Vec<f64>) -> Self {
-        rounds.sort_by(f64::total_cmp);
-        Self { median: rounds[rounds.len() / 2], least: rounds[0], most: rounds[rounds.len() - 1] }
-    }
-}
-
 fn main() -> Result<()> {
-    let Arguments { keys, rate, rounds, json } = Arguments::parse();
+    let arguments = Arguments::parse();
+    let Arguments { keys, rate, .. } = arguments;
+    ensure!(rate > 0.0 && rate < 1.0, "a rate lies between 0 and 1");
+    ensure!(
+        arguments.load.iter().all(|load| (1..=100).contains(load)),
+        "a load is a percentage, 1 to 100"
+    );
     let stream = KeyStream::new(1);
     let hasher = Hasher::default();
-    let members: Vec<Digest> = stream.members(hasher, 0..keys).collect();
-    let strangers: Vec<Digest> = stream.strangers(hasher, 0..keys.max(1_000_000)).collect();
-
-    let mut rounds_of = Rival::ALL.map(|_| Vec::new());
-    for _ in 0..rounds.max(1) {
-        for (rival, rounds) in Rival::ALL.into_iter().zip(&mut rounds_of) {
-            rounds.push(rival.run(&members, &strangers, rate)?);
-        }
+    let mut case = Case {
+        planned: keys,
+        load: 1.0,
+        rate,
+        members: stream.members(hasher, 0..keys).collect(),
+        strangers: stream.strangers(hasher, 0..QUESTIONS as u64).collect(),
+    };
+    let mut rows = Vec::new();
+    for &load in &arguments.load {
+        case.load = f64::from(load) / 100.0;
+        rows.extend(run(&case, &arguments)?);
     }
-    let rows: Vec<Row> = Rival::ALL
-        .into_iter()
-        .zip(rounds_of)
-        .map(|(rival, rounds)| row(rival, keys, &rounds))
-        .collect();
-    if json {
+    if arguments.json {
         for row in &rows {
-            println!("{}", serde_json::to_string(row)?);
+            println!("{}", row.json(&rows, rate));
         }
     } else {
-        println!("{}", table(&rows));
+        for rows in rows.chunk_by(|row, next| row.load == next.load) {
+            println!("{keys} keys planned, {:.0}% in\n", rows[0].load * 100.0);
+            show::print_results(rows);
+            show::print_ratios(rows);
+        }
+    }
+    if let Some(path) = &arguments.svg {
+        // The fullest load says most.
+        let rows = rows.chunk_by(|row, next| row.load == next.load);
+        let fullest = rows.max_by(|rows, others| rows[0].load.total_cmp(&others[0].load));
+        let title = format!("{keys} keys, times exclude hashing");
+        std::fs::write(path, chart::svg(&title, fullest.unwrap_or_default()))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
 
-fn row(rival: Rival, keys: u64, rounds: &[Subject]) -> Row {
-    let timing = |pick: fn(&Subject) -> f64| Timing::of(rounds.iter().map(pick).collect());
-    Row {
-        name: rival.name(),
-        keys,
-        bits_per_key: rounds[0].held_bits as f64 / keys as f64,
-        measured_rate: rounds[0].measured_rate,
-        insert_ns: timing(|round| round.insert_ns),
-        hit_ns: timing(|round| round.hit_ns),
-        miss_ns: timing(|round| round.miss_ns),
+/// All subjects, round by round.
+fn run(case: &Case, arguments: &Arguments) -> Result<Vec<Row>> {
+    let entries = lineup::choose(&arguments.only);
+    ensure!(!entries.is_empty(), "nobody has such a name");
+    let mut rounds: Vec<Vec<Round>> = vec![Vec::new(); entries.len()];
+    for _ in 0..arguments.rounds.max(1) {
+        for (entry, rounds) in entries.iter().zip(&mut rounds) {
+            rounds.push((entry.run)(case).with_context(|| entry.name)?);
+        }
     }
-}
-
-fn table(rows: &[Row]) -> comfy_table::Table {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["filter", "bits/key", "rate", "insert ns", "hit ns", "miss ns"]);
-    for row in rows {
-        let time = |timing: &Timing| {
-            format!("{:.1} ({:.1}-{:.1})", timing.median, timing.least, timing.most)
-        };
-        table.add_row([
-            row.name.to_string(),
-            format!("{:.2}", row.bits_per_key),
-            format!("{:.3e}", row.measured_rate),
-            time(&row.insert_ns),
-            time(&row.hit_ns),
-            time(&row.miss_ns),
-        ]);
-    }
-    table
+    let rows = entries.into_iter().zip(rounds);
+    Ok(rows.map(|(entry, rounds)| Row::new(entry, case, rounds)).collect())
 }
