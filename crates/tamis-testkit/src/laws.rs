@@ -129,6 +129,7 @@ where
         assert_eq!(filter.remove_digest(digest), Err(Absent));
         assert_eq!(filter, filled, "a refused removal changed something");
     }
+    check_removal_batches(&filled, &members, &strangers);
     for (index, &digest) in members.iter().enumerate() {
         filter.remove_digest(digest).expect("a member");
         assert!(members[index + 1..].iter().take(50).all(|&other| filter.contains_digest(other)));
@@ -136,4 +137,24 @@ where
     assert_eq!(filter.content_id(), empty.content_id(), "something is left when all is removed");
     assert_eq!(filter.keys(), 0);
     filter.validate().expect("valid when emptied");
+}
+
+/// A batch removes what its digests one by one would: members, strangers that are refused, members that are gone by now.
+fn check_removal_batches<F>(filled: &F, members: &[Digest], strangers: &[Digest])
+where
+    F: Stored + Remove + Clone + PartialEq + Debug,
+{
+    let strangers = strangers.iter().filter(|&&digest| !filled.contains_digest(digest));
+    let half = &members[..members.len() / 2];
+    let mixed: Vec<Digest> = half.iter().chain(strangers).chain(half).copied().collect();
+    let (mut batched, mut single) = (filled.clone(), filled.clone());
+    // A second removal that succeeds may take another member's place, so the two are compared, not counted.
+    let removed = mixed.iter().filter(|&&digest| single.remove_digest(digest).is_ok()).count();
+    assert_eq!(batched.remove_many(&mixed), removed as u64);
+    assert_eq!(batched, single, "a batch is not its keys one by one");
+    assert_eq!(batched.remove_many(&[]), 0);
+    batched.validate().expect("valid after a batch");
+    let mut emptied = filled.clone();
+    assert_eq!(emptied.remove_many(members), members.len() as u64, "a member was not found");
+    assert_eq!(emptied.keys(), 0);
 }

@@ -11,7 +11,8 @@
 //! 2. **All or nothing.** An operation that returns an error has changed nothing.
 //! 3. **Undo.** `insert(x)` and then `remove(x)` restores the content id, unless a counter is saturated.
 //! 4. **Counts are never low.** `count(x)`, where it is known, is at least the number of times that `x` is in.
-//! 5. **Batches are plain.** A batch method does what its single twin does, key after key, only faster.
+//! 5. **Batches are plain.** A batch method does what its single twin does, key after key, only faster. An insertion that
+//!    fails ends its batch; a removal that fails is passed over.
 //! 6. **No panic.** Any digest, any parameters that were accepted, any order of calls.
 //! 7. **Footprint is memory.** `footprint()` is the heap memory held, to the bit.
 //! 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes again.
@@ -141,6 +142,20 @@ pub trait Insert: Filter {
 pub trait Remove: Insert {
     /// Removes one occurrence of a key by its digest.
     fn remove_digest(&mut self, digest: Digest) -> Result<(), Absent>;
+
+    /// Removes one occurrence for each of many digests, and says for how many: those that are not in are passed over.
+    fn remove_many(&mut self, digests: &[Digest]) -> u64 {
+        let mut removed = 0;
+        for digests in digests.chunks(AHEAD) {
+            for &digest in digests {
+                self.prefetch(digest);
+            }
+            for &digest in digests {
+                removed += u64::from(self.remove_digest(digest).is_ok());
+            }
+        }
+        removed
+    }
 
     /// Removes one occurrence of a key.
     #[inline]

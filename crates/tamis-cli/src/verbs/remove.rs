@@ -52,12 +52,9 @@ impl Remove {
         let mut facts = Facts::default();
         let progress = Progress::quiet("removing", self.keys.size());
         self.keys.each_batch(hasher, progress, |batch| {
-            for &digest in batch.digests {
-                match remove.remove_digest(digest) {
-                    Ok(()) => facts.removed += 1,
-                    Err(tamis::Absent) => facts.absent += 1,
-                }
-            }
+            let removed = remove.remove_many(batch.digests);
+            facts.removed += removed;
+            facts.absent += batch.digests.len() as u64 - removed;
             Ok(ControlFlow::Continue(()))
         })?;
         facts.lines = facts.removed + facts.absent;
