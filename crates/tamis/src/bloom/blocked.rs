@@ -3,14 +3,12 @@
 use alloc::vec;
 
 use super::params::BlockedParams;
-use crate::address::{block_probes, reduce};
 use crate::any::Kind;
 use crate::bits::{self, OutOfMemory, Words};
 use crate::coder::{self, Effort};
 use crate::delta::Flips;
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
-use crate::plan::digest_floor;
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
 
 /// The section that holds the blocks.
@@ -53,11 +51,7 @@ impl BlockedBloom {
 
     /// The words of each block.
     pub fn blocks(&self) -> impl Iterator<Item = &[u64]> {
-        self.words.as_slice().chunks_exact(self.words_per_block())
-    }
-
-    fn words_per_block(&self) -> usize {
-        self.params.block() as usize / 64
+        self.words.as_slice().chunks_exact(self.params.words_per_block())
     }
 
     /// Adds the keys of another filter: the result is what inserting both sets into one filter gives.
@@ -72,15 +66,6 @@ impl BlockedBloom {
         self.label.merge(&other.label);
         Ok(())
     }
-
-    /// The first word of the digest's block, and its bit positions there.
-    #[inline]
-    fn place(&self, digest: Digest) -> (usize, impl Iterator<Item = usize> + use<>) {
-        let block = reduce(digest.0, self.params.blocks()) as usize;
-        let positions =
-            block_probes(digest, self.params.hashes(), self.params.block().trailing_zeros());
-        (block * self.words_per_block(), positions)
-    }
 }
 
 impl Filter for BlockedBloom {
@@ -91,14 +76,14 @@ impl Filter for BlockedBloom {
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        let (start, mut positions) = self.place(digest);
-        let block = &self.words.as_slice()[start..start + self.words_per_block()];
+        let (start, mut positions) = self.params.place(digest);
+        let block = &self.words.as_slice()[start..start + self.params.words_per_block()];
         positions.all(|at| block[at / 64] >> (at % 64) & 1 == 1)
     }
 
     #[inline]
     fn prefetch(&self, digest: Digest) {
-        bits::prefetch(self.words.as_slice(), self.place(digest).0);
+        bits::prefetch(self.words.as_slice(), self.params.place(digest).0);
     }
 
     fn footprint(&self) -> u64 {
@@ -107,10 +92,7 @@ impl Filter for BlockedBloom {
 
     /// The mean over all blocks: a stranger's block is any of them.
     fn rate(&self) -> f64 {
-        let (bits, k) = (f64::from(self.params.block()), f64::from(self.params.hashes()));
-        let sum: f64 =
-            self.blocks().map(|block| libm::pow(f64::from(super::ones(block)) / bits, k)).sum();
-        (sum / self.params.blocks() as f64 + digest_floor(self.label.keys)).min(1.0)
+        super::blocked_rate(&self.params, self.blocks().map(super::ones), self.label.keys)
     }
 
     fn fill(&self) -> f64 {
@@ -126,8 +108,8 @@ impl Filter for BlockedBloom {
 impl Insert for BlockedBloom {
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
-        let (start, positions) = self.place(digest);
-        let words_per_block = self.words_per_block();
+        let (start, positions) = self.params.place(digest);
+        let words_per_block = self.params.words_per_block();
         let block = &mut self.words.as_mut_slice()[start..start + words_per_block];
         let mut new = false;
         for at in positions {

@@ -15,7 +15,6 @@ use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
     Stored,
 };
-use crate::plan::digest_floor;
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload, WireError};
 
 /// The section that holds the counters.
@@ -139,8 +138,7 @@ impl Filter for CountingBloom {
     }
 
     fn rate(&self) -> f64 {
-        let passed = libm::pow(self.fill(), self.params.hashes().into());
-        (passed + digest_floor(self.label.keys)).min(1.0)
+        super::plain_rate(self.fill(), self.params.hashes(), self.label.keys)
     }
 
     fn fill(&self) -> f64 {

@@ -32,6 +32,7 @@ pub(crate) use params::{MAX_HASHES, MAX_POSITIONS};
 pub use plain::Bloom;
 
 use crate::filter::Invalid;
+use crate::plan::digest_floor;
 
 const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
 
@@ -45,4 +46,16 @@ fn distinct_lines(lines: impl Iterator<Item = u64>) -> u32 {
 
 fn ones(words: &[u64]) -> u32 {
     words.iter().map(|word| word.count_ones()).sum()
+}
+
+/// The rate of a filter of which this share of positions is in use.
+fn plain_rate(fill: f64, hashes: u32, keys: u64) -> f64 {
+    (libm::pow(fill, hashes.into()) + digest_floor(keys)).min(1.0)
+}
+
+/// The rate of a blocked filter with so many ones in its blocks.
+fn blocked_rate(params: &BlockedParams, ones: impl Iterator<Item = u32>, keys: u64) -> f64 {
+    let (bits, k) = (f64::from(params.block()), f64::from(params.hashes()));
+    let sum: f64 = ones.map(|ones| libm::pow(f64::from(ones) / bits, k)).sum();
+    (sum / params.blocks() as f64 + digest_floor(keys)).min(1.0)
 }

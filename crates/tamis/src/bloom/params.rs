@@ -3,7 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::address::MAX_BLOCK_PROBES;
+use crate::address::{MAX_BLOCK_PROBES, block_probes, probes, reduce};
+use crate::digest::Digest;
 use crate::filter::{InvalidParam, Params};
 
 /// The most bits, counters or block bits of a filter: far beyond any memory, and safe from overflow.
@@ -47,6 +48,12 @@ impl BloomParams {
     /// Positions of a key, k.
     pub fn hashes(&self) -> u32 {
         self.hashes
+    }
+
+    /// The bits of a digest.
+    #[inline]
+    pub(super) fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {
+        probes(digest, self.hashes, self.bits)
     }
 }
 
@@ -167,6 +174,19 @@ impl BlockedParams {
     /// Bits in the array.
     pub fn bits(&self) -> u64 {
         self.blocks * u64::from(self.block)
+    }
+
+    /// Words in a block.
+    pub(super) fn words_per_block(&self) -> usize {
+        self.block as usize / 64
+    }
+
+    /// The first word of the digest's block, and its bit positions there.
+    #[inline]
+    pub(super) fn place(&self, digest: Digest) -> (usize, impl Iterator<Item = usize> + use<>) {
+        let block = reduce(digest.0, self.blocks) as usize;
+        let positions = block_probes(digest, self.hashes, self.block.trailing_zeros());
+        (block * self.words_per_block(), positions)
     }
 }
 

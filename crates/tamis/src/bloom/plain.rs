@@ -3,14 +3,12 @@
 use alloc::vec;
 
 use super::params::BloomParams;
-use crate::address::probes;
 use crate::any::Kind;
 use crate::bits::{self, BitVec, Line, OutOfMemory};
 use crate::coder::{self, Effort};
 use crate::delta::Flips;
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
-use crate::plan::digest_floor;
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
 
 /// The section that holds the bit array.
@@ -98,13 +96,13 @@ impl Filter for Bloom {
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
         let words = self.bits.words().as_slice();
-        probes(digest, self.params.hashes(), self.params.bits()).all(|at| bits::test(words, at))
+        self.params.positions(digest).all(|at| bits::test(words, at))
     }
 
     #[inline]
     fn prefetch(&self, digest: Digest) {
         let words = self.bits.words().as_slice();
-        for at in probes(digest, self.params.hashes(), self.params.bits()) {
+        for at in self.params.positions(digest) {
             bits::prefetch(words, (at / 64) as usize);
         }
     }
@@ -114,8 +112,7 @@ impl Filter for Bloom {
     }
 
     fn rate(&self) -> f64 {
-        let passed = libm::pow(self.fill(), self.params.hashes().into());
-        (passed + digest_floor(self.label.keys)).min(1.0)
+        super::plain_rate(self.fill(), self.params.hashes(), self.label.keys)
     }
 
     fn fill(&self) -> f64 {
@@ -125,7 +122,9 @@ impl Filter for Bloom {
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let words = self.bits.words().as_slice();
         let mut going = true;
-        let read = probes(digest, self.params.hashes(), self.params.bits())
+        let read = self
+            .params
+            .positions(digest)
             .take_while(|&at| core::mem::replace(&mut going, bits::test(words, at)));
         super::distinct_lines(read.map(|at| at / Line::BITS))
     }
@@ -136,7 +135,7 @@ impl Insert for Bloom {
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         let words = self.bits.words_mut();
         let mut new = false;
-        for at in probes(digest, self.params.hashes(), self.params.bits()) {
+        for at in self.params.positions(digest) {
             new |= bits::set(words, at);
         }
         self.label.keys = self.label.keys.saturating_add(1);
@@ -144,7 +143,7 @@ impl Insert for Bloom {
     }
 
     fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        let all = probes(digest, self.params.hashes(), self.params.bits());
+        let all = self.params.positions(digest);
         super::distinct_lines(all.map(|at| at / Line::BITS))
     }
 }
