@@ -72,6 +72,8 @@ mod group;
 mod key;
 pub mod math;
 pub mod partitioned;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+mod parallel;
 mod permutation;
 mod plan;
 pub mod rank_indexed;
@@ -83,6 +85,8 @@ pub use balanced::{
 };
 pub use bits::{OutOfMemory, SharedBytes};
 pub use blocked_rank::BlockedRank;
+#[cfg(target_has_atomic = "64")]
+pub use bloom::{AtomicBlockedBloom, AtomicBloom};
 pub use bloom::{BlockedBloom, Bloom, CountingBloom};
 pub use coder::Effort;
 pub use compressed::CompressedBloom;

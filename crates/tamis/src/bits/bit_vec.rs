@@ -39,6 +39,18 @@ impl BitVec {
         self.words.as_mut_slice()
     }
 
+    /// The bits in words that [`into_words`](Self::into_words) gave, or that were only set within the length since.
+    pub(crate) fn from_valid_words(words: Words, len: u64) -> Self {
+        let vec = Self { words, len };
+        debug_assert!(vec.words.len() as u64 == len.div_ceil(64) && vec.tail_is_zero());
+        vec
+    }
+
+    /// The words alone.
+    pub(crate) fn into_words(self) -> Words {
+        self.words
+    }
+
     /// How many bits.
     #[inline]
     pub fn len(&self) -> u64 {

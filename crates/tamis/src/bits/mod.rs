@@ -4,6 +4,8 @@
 //! Line (64 bytes, aligned)  <-  Words (owned, or shared with a mapped file)  <-  BitVec, Packed
 //! ```
 
+#[cfg(target_has_atomic = "64")]
+mod atomic;
 mod bit_vec;
 pub(crate) mod block;
 pub(crate) mod field;
@@ -15,6 +17,8 @@ mod stream;
 mod vector;
 mod words;
 
+#[cfg(target_has_atomic = "64")]
+pub(crate) use atomic::{AtomicWords, Tally};
 pub use bit_vec::BitVec;
 pub(crate) use bit_vec::{set, test};
 pub use line::Line;

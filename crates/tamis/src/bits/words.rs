@@ -47,6 +47,20 @@ impl Words {
         Ok(Self { storage: Storage::Owned(owned), len })
     }
 
+    /// The first `len` words of these lines; those beyond must be zero.
+    pub(super) fn from_lines(lines: Vec<Line>, len: usize) -> Self {
+        debug_assert_eq!(lines.len(), len.div_ceil(Line::WORDS));
+        Self { storage: Storage::Owned(lines), len }
+    }
+
+    /// The lines that hold the words; shared words are copied first.
+    pub(super) fn into_lines(self) -> Vec<Line> {
+        match self.storage {
+            Storage::Owned(lines) => lines,
+            Storage::Shared { .. } => owned_copy(self.as_slice()),
+        }
+    }
+
     /// A copy of these words.
     pub fn from_slice(words: &[u64]) -> Result<Self, OutOfMemory> {
         let mut copy = Self::zeroed(words.len() as u64)?;

@@ -35,6 +35,15 @@ pub struct BlockedBloom {
 }
 
 impl BlockedBloom {
+    /// A filter around words that were made elsewhere in the house.
+    pub(super) fn from_parts(params: BlockedParams, label: Label, words: Words) -> Self {
+        Self { params, label, words }
+    }
+
+    pub(super) fn into_words(self) -> Words {
+        self.words
+    }
+
     /// All words.
     pub(crate) fn words(&self) -> &Words {
         &self.words

@@ -19,12 +19,16 @@
 //! beyond the planned number are accepted for ever, and the rate rises as the model says. Rates below
 //! n / 2^64 cannot be had, because two keys may share a digest.
 
+#[cfg(target_has_atomic = "64")]
+pub mod atomic;
 mod blocked;
 mod counting;
 pub mod model;
 mod params;
 mod plain;
 
+#[cfg(target_has_atomic = "64")]
+pub use atomic::{AtomicBlockedBloom, AtomicBloom};
 pub use blocked::BlockedBloom;
 pub use counting::CountingBloom;
 pub use params::{BlockedParams, BloomParams, CountingParams};

@@ -36,6 +36,10 @@ impl Bloom {
         Self { params, label, bits }
     }
 
+    pub(super) fn into_bits(self) -> BitVec {
+        self.bits
+    }
+
     /// Flips bits.
     pub(crate) fn flip(&mut self, flips: &Flips) -> Result<(), &'static str> {
         flips.apply(self.bits.words_mut())

@@ -1,0 +1,108 @@
+//! Words of bits that several threads set at once, without locks.
+//!
+//! All orderings are relaxed. Bits are only ever set, each by one atomic operation on its own word, so that a thread which
+//! has learnt of an insertion by any means that orders memory (a join, a lock, a channel, a flag that is released and
+//! acquired) cannot see that word older than the insertion left it. Nothing else is promised, and no other
+//! memory is published.
+
+use alloc::vec::Vec;
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+
+use super::line::Line;
+use super::words::Words;
+
+/// One cache line of words.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct AtomicLine([AtomicU64; Line::WORDS]);
+
+/// A fixed number of words whose bits can be set through a shared reference.
+#[derive(Debug)]
+pub(crate) struct AtomicWords {
+    lines: Vec<AtomicLine>,
+    len: usize,
+}
+
+impl AtomicWords {
+    #[inline]
+    fn word(&self, index: usize) -> &AtomicU64 {
+        &self.lines[index / Line::WORDS].0[index % Line::WORDS]
+    }
+
+    /// Whether bit `position` is set.
+    #[inline]
+    pub(crate) fn test(&self, position: u64) -> bool {
+        self.word((position >> 6) as usize).load(Ordering::Relaxed) >> (position & 63) & 1 == 1
+    }
+
+    /// Sets bit `position`; true if this very call set it.
+    #[inline]
+    pub(crate) fn set(&self, position: u64) -> bool {
+        let (word, bit) = (self.word((position >> 6) as usize), 1 << (position & 63));
+        // A look is much cheaper than a write, and leaves the line shared.
+        word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+
+    /// Starts fetching the line of bit `position`.
+    #[inline]
+    pub(crate) fn prefetch(&self, position: u64) {
+        super::prefetch(&self.lines, (position / Line::BITS) as usize);
+    }
+
+    /// The words as they are now, one after the other.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
+        let words = self.lines.iter().flat_map(|line| &line.0).take(self.len);
+        words.map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// Bits of heap memory held.
+    pub(crate) fn footprint(&self) -> u64 {
+        self.lines.capacity() as u64 * Line::BITS
+    }
+}
+
+/// In the same memory, unless the words were shared with a mapped file.
+impl From<Words> for AtomicWords {
+    fn from(words: Words) -> Self {
+        let len = words.len();
+        let lines = words.into_lines().into_iter();
+        Self { lines: lines.map(|line| AtomicLine(line.0.map(AtomicU64::new))).collect(), len }
+    }
+}
+
+/// In the same memory.
+impl From<AtomicWords> for Words {
+    fn from(words: AtomicWords) -> Self {
+        let lines = words.lines.into_iter();
+        let lines = lines.map(|line| Line(line.0.map(AtomicU64::into_inner))).collect();
+        Self::from_lines(lines, words.len)
+    }
+}
+
+/// A number that several threads add to, on a line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Tally(AtomicU64);
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+impl Tally {
+    /// Adds to the number.
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// The number now.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,216 @@
+//! Plain and blocked Bloom filters that several threads fill and ask at once, without locks.
+//!
+//! # What an answer means while others insert
+//!
+//! - `contains` says yes for every key whose insertion the asking thread can know of: its own, and those of threads
+//!   that it has since joined or heard from, through a lock, a channel or an atomic flag. An insertion that is still under way
+//!   may be seen or not.
+//! - `insert` says true when it set a bit that was zero: the filter answered no when the call began. It says false when others
+//!   had set them all: the filter answers yes without this call. Of several threads that insert the same new key at once
+//!   one at least is told true, unless the bits of other keys make it a yes meanwhile; several may be, each for
+//!   a bit of its own. Whoever needs exactly one takes a sharded filter.
+
+use core::iter;
+
+use super::params::{BlockedParams, BloomParams};
+use super::{BlockedBloom, Bloom, distinct_lines};
+use crate::bits::{AHEAD, AtomicWords, BitVec, Line, Tally};
+use crate::digest::Digest;
+use crate::filter::{Filter, Label, Stored};
+use crate::key::Key;
+
+/// A [`Bloom`] filter that takes keys through a shared reference; see [the module](self) for what its answers mean.
+///
+/// It is made from a plain one and becomes one again, in the same memory, and with the bytes that one thread would have made.
+///
+/// ```
+/// use tamis::{Bloom, Filter, bloom::AtomicBloom};
+/// let filter = AtomicBloom::from(Bloom::with_rate(1_000, 0.01)?);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| filter.insert("apple"));
+///     scope.spawn(|| filter.insert("pear"));
+/// });
+/// let filter = Bloom::from(filter);
+/// assert!(filter.contains("apple") && filter.contains("pear"));
+/// # Ok::<(), tamis::PlanError>(())
+/// ```
+pub type AtomicBloom = Atomic<BloomParams>;
+
+/// A [`BlockedBloom`] filter that takes keys through a shared reference; otherwise as [`AtomicBloom`].
+pub type AtomicBlockedBloom = Atomic<BlockedParams>;
+
+/// A filter of bits that are set and never cleared, in either layout.
+#[derive(Debug)]
+pub struct Atomic<P> {
+    params: P,
+    /// As it was when the bits were taken over.
+    label: Label,
+    /// Keys since then.
+    inserted: Tally,
+    words: AtomicWords,
+}
+
+/// What differs between the two: where the bits of a digest are.
+pub trait Layout {
+    /// The bits of a digest.
+    fn positions(&self, digest: Digest) -> impl Iterator<Item = u64>;
+
+    /// One bit in each line that a digest has bits in.
+    fn lines(&self, digest: Digest) -> impl Iterator<Item = u64>;
+
+    /// All bits.
+    fn bits(&self) -> u64;
+
+    /// The rate of a filter of these words.
+    fn rate(&self, words: impl Iterator<Item = u64>, keys: u64) -> f64;
+}
+
+impl Layout for BloomParams {
+    #[inline]
+    fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> {
+        self.positions(digest)
+    }
+
+    #[inline]
+    fn lines(&self, digest: Digest) -> impl Iterator<Item = u64> {
+        self.positions(digest)
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits()
+    }
+
+    fn rate(&self, words: impl Iterator<Item = u64>, keys: u64) -> f64 {
+        super::plain_rate(ones(words) as f64 / self.bits() as f64, self.hashes(), keys)
+    }
+}
+
+impl Layout for BlockedParams {
+    #[inline]
+    fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> {
+        let (start, positions) = self.place(digest);
+        positions.map(move |at| (start * 64 + at) as u64)
+    }
+
+    #[inline]
+    fn lines(&self, digest: Digest) -> impl Iterator<Item = u64> {
+        iter::once(self.place(digest).0 as u64 * 64)
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits()
+    }
+
+    fn rate(&self, mut words: impl Iterator<Item = u64>, keys: u64) -> f64 {
+        let block = |_| ones(words.by_ref().take(self.words_per_block())) as u32;
+        super::blocked_rate(self, (0..self.blocks()).map(block), keys)
+    }
+}
+
+fn ones(words: impl Iterator<Item = u64>) -> u64 {
+    words.map(|word| u64::from(word.count_ones())).sum()
+}
+
+impl<P: Layout> Atomic<P> {
+    /// Inserts a key by its digest. True if the filter answered no before.
+    #[inline]
+    pub fn insert_digest(&self, digest: Digest) -> bool {
+        let new = self.set(digest);
+        self.inserted.add(1);
+        new
+    }
+
+    /// Inserts a key. True if it was surely not in before.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.insert_digest(self.hasher().digest(key))
+    }
+
+    /// Inserts many digests. Where many threads insert, batches are much quicker: threads meet at the number of keys only once
+    /// a batch.
+    pub fn insert_many(&self, digests: &[Digest]) {
+        for digests in digests.chunks(AHEAD) {
+            for &digest in digests {
+                self.prefetch(digest);
+            }
+            for &digest in digests {
+                self.set(digest);
+            }
+        }
+        self.inserted.add(digests.len() as u64);
+    }
+
+    #[inline]
+    fn set(&self, digest: Digest) -> bool {
+        self.params.positions(digest).fold(false, |new, at| new | self.words.set(at))
+    }
+}
+
+impl<P: Layout> Filter for Atomic<P> {
+    fn label(&self) -> Label {
+        let keys = self.label.keys.saturating_add(self.inserted.get());
+        Label { keys, ..self.label }
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.params.positions(digest).all(|at| self.words.test(at))
+    }
+
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        for at in self.params.lines(digest) {
+            self.words.prefetch(at);
+        }
+    }
+
+    fn footprint(&self) -> u64 {
+        self.words.footprint()
+    }
+
+    fn rate(&self) -> f64 {
+        self.params.rate(self.words.iter(), self.keys())
+    }
+
+    fn fill(&self) -> f64 {
+        ones(self.words.iter()) as f64 / self.params.bits() as f64
+    }
+
+    fn blocks_to_contain(&self, digest: Digest) -> u32 {
+        let mut going = true;
+        let read = self
+            .params
+            .positions(digest)
+            .take_while(|&at| core::mem::replace(&mut going, self.words.test(at)));
+        distinct_lines(read.map(|at| at / Line::BITS))
+    }
+}
+
+impl From<Bloom> for AtomicBloom {
+    fn from(filter: Bloom) -> Self {
+        let (params, label) = (filter.params(), filter.label());
+        let words = filter.into_bits().into_words().into();
+        Self { params, label, inserted: Tally::default(), words }
+    }
+}
+
+impl From<AtomicBloom> for Bloom {
+    fn from(filter: AtomicBloom) -> Self {
+        let (params, label) = (filter.params, filter.label());
+        let bits = BitVec::from_valid_words(filter.words.into(), params.bits());
+        Self::from_parts(params, label, bits)
+    }
+}
+
+impl From<BlockedBloom> for AtomicBlockedBloom {
+    fn from(filter: BlockedBloom) -> Self {
+        let (params, label) = (filter.params(), filter.label());
+        Self { params, label, inserted: Tally::default(), words: filter.into_words().into() }
+    }
+}
+
+impl From<AtomicBlockedBloom> for BlockedBloom {
+    fn from(filter: AtomicBlockedBloom) -> Self {
+        Self::from_parts(filter.params, filter.label(), filter.words.into())
+    }
+}
