@@ -77,6 +77,8 @@ mod parallel;
 mod permutation;
 mod plan;
 pub mod rank_indexed;
+#[cfg(feature = "std")]
+pub mod sharded;
 pub mod wire;
 
 pub use any::{AnyFilter, AnyParams, BuildError, Kind};
@@ -103,6 +105,8 @@ pub use key::Key;
 pub use partitioned::PartitionedBloom;
 pub use plan::{Goal, Plan, PlanError, Prediction, Size, choose};
 pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
+#[cfg(feature = "std")]
+pub use sharded::Sharded;
 pub use wire::{ContentId, Encoded, Limits, WireError};
 
 /// The README's Rust example, run as a test.

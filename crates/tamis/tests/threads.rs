@@ -1,15 +1,19 @@
 //! Filters under several threads: nothing is lost, and bytes do not depend on who did what when.
 
+use std::sync::Barrier;
 use std::thread;
 
 use tamis::bloom::{BlockedParams, BloomParams};
 use tamis::{
-    AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, BlockedBloom, Bloom, Digest, Filter,
-    Goal, Hasher, Insert, Kind, Label, Stored,
+    AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedRank, Bloom,
+    ContentId, Count, CountingBloom, DLeft, Digest, Filter, Full, Goal, Hasher, Insert, Kind,
+    Label, RankCounting, RankIndexed, RankSet, Remove, Sharded, Size, Stored,
 };
 use tamis_report::{keys::KeyStream, memory};
 
 tamis_testkit::install_counting_allocator!();
+
+const THREADS: usize = 4;
 
 fn members(keys: u64) -> Vec<Digest> {
     KeyStream::new(11).members(Hasher::default(), 0..keys).collect()
@@ -17,6 +21,224 @@ fn members(keys: u64) -> Vec<Digest> {
 
 fn strangers(keys: u64) -> Vec<Digest> {
     KeyStream::new(11).strangers(Hasher::default(), 0..keys).collect()
+}
+
+fn sharded<F: Stored>(keys: u64, shards: usize) -> Sharded<F> {
+    Sharded::plan(&Goal::rate(keys, 0.01), Hasher::default(), shards).unwrap()
+}
+
+fn contents<F: Stored>(filter: &Sharded<F>) -> Vec<ContentId> {
+    let mut ids = Vec::new();
+    filter.for_each_shard(|shard| ids.push(shard.content_id()));
+    ids
+}
+
+fn all_in(filter: &impl Filter, digests: &[Digest]) -> bool {
+    let mut answers = vec![false; digests.len()];
+    filter.contains_many(digests, &mut answers);
+    answers.iter().all(|&answer| answer)
+}
+
+/// Every thread inserts, asks for and removes keys of its own, one by one and in batches, and all of them one key that they
+/// share. In the end every shard holds to the last identity what one thread would have left.
+fn stress<F: Stored + Remove + Count + Send + Sync>() {
+    const KEYS: u64 = 24_000;
+    const ROUNDS: usize = 5;
+    let everybody = Hasher::default().digest("everybody");
+    let filter = sharded::<F>(KEYS, 16);
+    let all = members(KEYS);
+    let parts: Vec<&[Digest]> = all.chunks(all.len() / THREADS).collect();
+    let start = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        for part in &parts {
+            scope.spawn(|| {
+                let (kept, passing) = part.split_at(part.len() / 2);
+                start.wait();
+                filter.insert_many(kept).unwrap();
+                for _ in 0..ROUNDS {
+                    for (&passing, &kept) in passing.iter().zip(kept) {
+                        filter.insert_digest(passing).unwrap();
+                        assert!(filter.contains_digest(kept), "lost while others insert");
+                    }
+                    filter.insert_digest(everybody).unwrap();
+                    filter.insert_many(passing).unwrap();
+                    assert!(all_in(&filter, kept) && all_in(&filter, passing), "lost in a batch");
+                    assert!(filter.contains_digest(everybody));
+                    assert_eq!(filter.remove_many(passing), passing.len() as u64);
+                    for (&passing, &kept) in passing.iter().zip(kept) {
+                        assert!(filter.count_digest(passing).is_none_or(|count| count >= 1));
+                        filter.remove_digest(passing).unwrap();
+                        assert!(filter.contains_digest(kept), "lost while others remove");
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(filter.keys(), KEYS / 2 + (THREADS * ROUNDS) as u64);
+
+    let alone = sharded::<F>(KEYS, 16);
+    for part in &parts {
+        part[..part.len() / 2].iter().for_each(|&kept| {
+            alone.insert_digest(kept).unwrap();
+        });
+    }
+    (0..THREADS * ROUNDS).for_each(|_| {
+        alone.insert_digest(everybody).unwrap();
+    });
+    assert!(contents(&filter) == contents(&alone), "not what one thread would have left");
+    let counts = |filter: &Sharded<F>| all.iter().map(|&key| filter.count_digest(key)).collect();
+    let (counts, expected): (Vec<_>, Vec<_>) = (counts(&filter), counts(&alone));
+    assert_eq!(counts, expected);
+    assert_eq!(filter.count_digest(everybody), alone.count_digest(everybody));
+    for shard in filter.into_shards() {
+        shard.validate().unwrap();
+    }
+}
+
+#[test]
+fn rank_indexed_under_stress() {
+    stress::<RankIndexed>();
+}
+
+#[test]
+fn dleft_under_stress() {
+    stress::<DLeft>();
+}
+
+#[test]
+fn blocked_rank_under_stress() {
+    stress::<BlockedRank>();
+}
+
+/// All threads insert the same keys at the same time, then all remove them: of each kind of news exactly one hears.
+#[test]
+fn one_thread_is_told_that_a_key_is_new_and_each_removal_counts_once() {
+    let filter = sharded::<RankIndexed>(20_000, 8);
+    let all = members(20_000);
+    let barrier = Barrier::new(THREADS);
+    let together = |change: &(dyn Fn(Digest) -> bool + Sync)| -> u64 {
+        thread::scope(|scope| {
+            let threads = [(); THREADS].map(|()| {
+                scope.spawn(|| {
+                    barrier.wait();
+                    all.iter().map(|&digest| u64::from(change(digest))).sum::<u64>()
+                })
+            });
+            threads.map(|thread| thread.join().unwrap()).iter().sum()
+        })
+    };
+    let told_new = together(&|digest| filter.insert_digest(digest).unwrap());
+    let mut distinct = 0;
+    filter.for_each_shard(|shard| distinct += shard.groups().len() as u64);
+    assert_eq!(told_new, distinct, "once for every identity");
+    assert_eq!(filter.keys(), 20_000 * THREADS as u64);
+    let removed = together(&|digest| filter.remove_digest(digest).is_ok());
+    assert_eq!((removed, filter.keys()), (20_000 * THREADS as u64, 0));
+    assert_eq!(together(&|digest| filter.remove_digest(digest).is_ok()), 0);
+}
+
+/// A sharded filter answers as its shards do, and its batches as its single operations.
+fn same_alone<F: Stored + Insert>() {
+    for (keys, shards) in [(0, 1), (1, 1), (2, 5), (5000, 1), (5000, 7), (300, 1000)] {
+        let (single, batched) = (sharded::<F>(keys, shards), sharded::<F>(keys, shards));
+        let (members, strangers) = (members(keys), strangers(2000));
+        for &digest in &members {
+            let before = single.contains_digest(digest);
+            assert_eq!(single.insert_digest(digest).unwrap(), !before);
+        }
+        batched.insert_many(&members).unwrap();
+        assert_eq!(contents(&single), contents(&batched));
+        assert_eq!((single.keys(), batched.keys()), (keys, keys));
+        assert!(all_in(&batched, &members), "false negative");
+        let mut answers = vec![true; strangers.len()];
+        batched.contains_many(&strangers, &mut answers);
+        for (&digest, &answer) in strangers.iter().zip(&answers) {
+            assert_eq!(batched.contains_digest(digest), answer);
+            batched.prefetch(digest);
+            assert!(batched.blocks_to_contain(digest) > 0);
+        }
+        assert!((0.0..=1.0).contains(&batched.rate()) && (0.0..=1.0).contains(&batched.fill()));
+        let again = Sharded::from_shards(batched.into_shards()).unwrap();
+        assert_eq!(contents(&again), contents(&single));
+        assert!(all_in(&again, &members));
+    }
+}
+
+#[test]
+fn every_kind_can_be_sharded() {
+    same_alone::<Bloom>();
+    same_alone::<BlockedBloom>();
+    same_alone::<CountingBloom>();
+    same_alone::<RankIndexed>();
+    same_alone::<RankSet>();
+    same_alone::<RankCounting>();
+    same_alone::<BlockedRank>();
+    same_alone::<DLeft>();
+    for kind in Kind::SUPPORTED.into_iter().filter(|kind| kind.can_insert()) {
+        let goal = Goal::rate(1000, 0.01);
+        let filter = Sharded::plan_kind(kind, &goal, Hasher::default(), 4).unwrap();
+        let all = members(1000);
+        filter
+            .with_groups_mut(&all, |shard, digests| -> Result<(), Full> {
+                shard.as_insert().expect("a kind that takes keys").insert_many(digests)
+            })
+            .unwrap();
+        assert!(all_in(&filter, &all), "{}", kind.name());
+    }
+}
+
+/// Shards fill evenly, within what was planned, and keep the rate and the footprint that they promise.
+#[test]
+fn shards_share_the_goal() {
+    const KEYS: u64 = 100_000;
+    let before = memory::held();
+    let filter = sharded::<BlockedBloom>(KEYS, 64);
+    assert_eq!(filter.footprint() as i64, 8 * (memory::held() - before), "footprint");
+    filter.insert_many(&members(KEYS)).unwrap();
+    assert!(!filter.is_crowded(), "a shard holds more than was planned for");
+    assert!(filter.capacity() < KEYS + KEYS / 8);
+    let strangers = strangers(400_000);
+    let mut answers = vec![false; strangers.len()];
+    filter.contains_many(&strangers, &mut answers);
+    let passed = answers.iter().filter(|&&answer| answer).count() as u64;
+    let (low, high) = tamis::math::interval::exact_interval(passed, strangers.len() as u64, 0.999);
+    assert!((low..=high).contains(&filter.rate()), "{low} {} {high}", filter.rate());
+    assert!(filter.rate() < 0.01);
+
+    for size in [Size::BitsPerKey(12.0), Size::Memory(200_000)] {
+        let goal = Goal { keys: KEYS, size, fixed: Vec::new() };
+        let filter = Sharded::<Bloom>::plan(&goal, Hasher::default(), 10).unwrap();
+        let mut bits = 0;
+        filter.for_each_shard(|shard| bits += shard.params().bits());
+        let allowed = match size {
+            Size::Memory(bytes) => bytes * 8,
+            _ => KEYS * 12,
+        };
+        assert!(bits <= allowed && bits > allowed - allowed / 50, "{bits} of {allowed}");
+    }
+    for shards in [0, 1 << 20] {
+        let goal = Goal::rate(KEYS, 0.01);
+        assert!(Sharded::<Bloom>::plan(&goal, Hasher::default(), shards).is_err());
+    }
+    assert!(Sharded::<Bloom>::plan(&Goal::rate(1, 7.0), Hasher::default(), 2).is_err());
+}
+
+#[test]
+fn merged_into_one() {
+    let filter = sharded::<RankIndexed>(10_000, 8);
+    let all = members(10_000);
+    filter.insert_many(&all).unwrap();
+    let one = filter.merged(RankIndexed::merge).unwrap();
+    assert!(all_in(&one, &all));
+    assert_eq!(one.keys(), 10_000);
+    let mut sum = 0.0;
+    filter.for_each_shard(|shard| sum += shard.rate());
+    assert!(one.rate() <= sum && one.rate() > 0.9 * sum, "rates add up, less what coincides");
+
+    let seeds = [1, 2].map(|seed| Bloom::new(BloomParams::new(64, 1).unwrap(), Hasher::xxh3(seed)));
+    let apart = seeds.into_iter().collect::<Result<Vec<_>, _>>().unwrap();
+    assert_eq!(Sharded::from_shards(apart).unwrap_err().field, "seed");
+    assert_eq!(Sharded::<Bloom>::from_shards(Vec::new()).unwrap_err().field, "shards");
 }
 
 #[test]
@@ -41,7 +263,7 @@ fn built_in_parallel_with_the_same_bytes() {
 fn atomic_filters_lose_nothing() {
     fn check<A: Filter + Sync>(atomic: &A, insert: impl Fn(Digest) -> bool + Sync, all: &[Digest]) {
         let new: usize = thread::scope(|scope| {
-            let parts = all.chunks(all.len() / 4).map(|part| {
+            let parts = all.chunks(all.len() / THREADS).map(|part| {
                 scope.spawn(|| {
                     let mut new = 0;
                     for (index, &digest) in part.iter().enumerate() {
@@ -56,9 +278,7 @@ fn atomic_filters_lose_nothing() {
         // All keys are new; who was told otherwise met a false positive, rarer while filling than at the end.
         let told_otherwise = (all.len() - new) as f64;
         assert!(told_otherwise < atomic.rate() * all.len() as f64, "{told_otherwise} not new");
-        let mut answers = vec![false; all.len()];
-        atomic.contains_many(all, &mut answers);
-        assert!(answers.iter().all(|&answer| answer), "false negative");
+        assert!(all_in(atomic, all), "false negative");
     }
     let (all, strangers) = (members(40_000), strangers(40_000));
     let same = |atomic: &dyn Filter, plain: &dyn Filter| {

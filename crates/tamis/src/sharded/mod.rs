@@ -1,0 +1,373 @@
+//! Any filter behind a shared reference: several threads insert, remove and ask at once.
+//!
+//! The keys are dealt out to shards, each a filter of its own behind a lock of its own. Which shard a key goes to is decided by
+//! bits of its digest that are independent of those the filters use, so that every shard sees an even sample of the keys.
+//!
+//! ```text
+//! digest -> word(3) -> shard    [lock | filter] [lock | filter] [lock | filter] ...    on cache lines of their own
+//! ```
+//!
+//! ```
+//! use tamis::{Count, Filter, Goal, Hasher, RankIndexed, Sharded};
+//! let filter = Sharded::<RankIndexed>::plan(&Goal::rate(10_000, 0.01), Hasher::default(), 16)?;
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| filter.insert("apple"));
+//!     scope.spawn(|| filter.insert("apple"));
+//! });
+//! assert_eq!(filter.count("apple"), Some(2));
+//! filter.remove("apple")?;
+//! assert!(filter.contains("apple"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What an answer means while others change the filter
+//!
+//! A single operation happens at one moment between its call and its return, and all operations on one key happen one after the
+//! other. So of several threads that insert the same new key exactly one is told that it was new, and of several that remove its last
+//! occurrence exactly one succeeds. (False positives remain: a new key may be told to be in, and then none is told that it was new.)
+//!
+//! A batch is cut by shards, and each lock is taken once for some dozens of its keys: those happen together, the batch does not. Sums over all
+//! shards, such as [`keys`](Filter::keys), visit one shard after the other; they are exact when nobody changes the filter.
+//!
+//! # How many shards?
+//!
+//! Eight or more for each thread that writes: two threads then seldom meet. Threads that use single operations pass the locks'
+//! cache lines back and forth, however many shards there are; batches do that once a group, and are several times quicker.
+
+mod groups;
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use self::groups::Groups;
+use crate::address::reduce;
+use crate::any::{AnyFilter, AnyParams, Kind};
+use crate::digest::{Digest, Hasher};
+use crate::filter::{
+    Absent, Count, Filter, Full, Insert, InvalidParam, Label, Mismatch, Params, Remove, Stored,
+};
+use crate::key::Key;
+use crate::plan::{Goal, PlanError, Size};
+
+/// Which [word](Digest::word) of a digest decides its shard. No filter uses it.
+const SHARD_WORD: u64 = 3;
+
+/// The most shards that a plan gives.
+const MAX_SHARDS: usize = 1 << 16;
+
+/// Any filter, dealt out to shards; see [the module](self).
+#[derive(Debug)]
+pub struct Sharded<F> {
+    hasher: Hasher,
+    shards: Box<[Shard<F>]>,
+}
+
+/// A filter and its lock. Processors fetch lines in pairs, so that two shards would disturb each other on neighbouring lines.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Shard<F>(RwLock<F>);
+
+impl<F> Shard<F> {
+    /// No operation panics, so that no lock is ever poisoned by one; if a visitor of the caller's panics, the filter is
+    /// as valid as before.
+    fn read(&self) -> RwLockReadGuard<'_, F> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, F> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F: Stored> Sharded<F> {
+    /// Empty shards that meet the goal together. Params that the goal settles are those of each shard.
+    pub fn plan(goal: &Goal, hasher: Hasher, shards: usize) -> Result<Self, PlanError> {
+        let share = share(goal, shards)?;
+        let values: Vec<u64> =
+            AnyParams::plan(F::KIND, &share)?.named().into_iter().map(|(_, value)| value).collect();
+        let params = || F::Params::from_values(&values);
+        let label = Label::planned(hasher, share.keys);
+        let filters: Result<Vec<F>, PlanError> =
+            (0..shards).map(|_| Ok(F::new(params()?, label)?)).collect();
+        Ok(Self::alike(hasher, filters?))
+    }
+}
+
+impl Sharded<AnyFilter> {
+    /// Empty shards of this kind that meet the goal together. Params that the goal settles are those of each shard.
+    pub fn plan_kind(
+        kind: Kind,
+        goal: &Goal,
+        hasher: Hasher,
+        shards: usize,
+    ) -> Result<Self, PlanError> {
+        let share = share(goal, shards)?;
+        let params = AnyParams::plan(kind, &share)?;
+        let label = Label::planned(hasher, share.keys);
+        let filters: Result<Vec<AnyFilter>, PlanError> =
+            (0..shards).map(|_| Ok(params.build(label)?)).collect();
+        Ok(Self::alike(hasher, filters?))
+    }
+}
+
+/// What one of so many shards is to be planned for: its share of the keys, and room for four standard deviations more, since chance
+/// deals them out; of the memory only the share.
+fn share(goal: &Goal, shards: usize) -> Result<Goal, PlanError> {
+    if !(1..=MAX_SHARDS).contains(&shards) {
+        let value = shards as u64;
+        return Err(InvalidParam { name: "shards", value, expected: "1 to 2^16" }.into());
+    }
+    goal.check()?;
+    let mean = goal.keys as f64 / shards as f64;
+    let spread = if shards == 1 { 0.0 } else { 4.0 * libm::sqrt(mean) };
+    let keys = libm::ceil(mean + spread) as u64;
+    let size = match goal.size {
+        Size::Rate(rate) => Size::Rate(rate),
+        Size::BitsPerKey(bits) => {
+            let share = goal.sized_keys() as f64 / shards as f64;
+            Size::BitsPerKey(bits * share / keys.max(1) as f64)
+        }
+        Size::Memory(bytes) => Size::Memory(bytes / shards as u64),
+    };
+    Ok(Goal { keys, size, fixed: goal.fixed.clone() })
+}
+
+impl<F: Filter> Sharded<F> {
+    /// These filters as shards, new ones or those that [`into_shards`](Self::into_shards) gave, in that order. They must have the same
+    /// hash and seed.
+    pub fn from_shards(filters: Vec<F>) -> Result<Self, Mismatch> {
+        let Some(first) = filters.first() else {
+            return Err(Mismatch {
+                field: "shards",
+                left: format!("{}", 0),
+                right: "at least one".into(),
+            });
+        };
+        let hasher = first.hasher();
+        filters.iter().try_for_each(|filter| Mismatch::check_hashers(hasher, filter.hasher()))?;
+        Ok(Self::alike(hasher, filters))
+    }
+
+    fn alike(hasher: Hasher, filters: Vec<F>) -> Self {
+        Self {
+            hasher,
+            shards: filters.into_iter().map(|filter| Shard(RwLock::new(filter))).collect(),
+        }
+    }
+}
+
+impl<F> Sharded<F> {
+    /// How many shards.
+    pub fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// The filters, in order of their shards.
+    pub fn into_shards(self) -> Vec<F> {
+        let shards = self.shards.into_iter();
+        shards.map(|shard| shard.0.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    }
+
+    /// Looks at every shard, one after the other: to encode it, say.
+    pub fn for_each_shard(&self, mut look: impl FnMut(&F)) {
+        self.shards.iter().for_each(|shard| look(&shard.read()));
+    }
+
+    /// Looks at the shard of a digest, for whatever its filter can tell.
+    pub fn with<R>(&self, digest: Digest, look: impl FnOnce(&F) -> R) -> R {
+        look(&self.shard(digest).read())
+    }
+
+    /// Changes the shard of a digest, for whatever its filter can do.
+    pub fn with_mut<R>(&self, digest: Digest, change: impl FnOnce(&mut F) -> R) -> R {
+        change(&mut self.shard(digest).write())
+    }
+
+    /// Changes shard after shard, each with its part of the digests: batches for whatever the filters can do.
+    pub fn with_groups_mut<E>(
+        &self,
+        digests: &[Digest],
+        mut change: impl FnMut(&mut F, &[Digest]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut groups = Groups::new(self.shards.len(), digests.len());
+        for digests in digests.chunks(groups.chunk()) {
+            for group in groups.sort(digests, |digest| self.index(digest)) {
+                change(&mut self.shards[group.shard].write(), group.digests)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One filter with the keys of all shards. How filters merge is the kind's affair: pass `RankIndexed::merge`, say.
+    ///
+    /// A stranger is asked of one shard here and of all together there: the rates of the shards add up. Plan for the rate over the number of
+    /// shards where that matters, and do not merge Bloom filters: one array of a shard's size does not hold the bits of all. [`AtomicBloom`] is for
+    /// those.
+    ///
+    /// [`AtomicBloom`]: crate::bloom::AtomicBloom
+    pub fn merged(
+        &self,
+        mut merge: impl FnMut(&mut F, &F) -> Result<(), Mismatch>,
+    ) -> Result<F, Mismatch>
+    where
+        F: Clone,
+    {
+        let mut all = self.shards[0].read().clone();
+        self.shards[1..].iter().try_for_each(|shard| merge(&mut all, &shard.read()))?;
+        Ok(all)
+    }
+
+    #[inline]
+    fn index(&self, digest: Digest) -> usize {
+        reduce(digest.word(SHARD_WORD), self.shards.len() as u64) as usize
+    }
+
+    #[inline]
+    fn shard(&self, digest: Digest) -> &Shard<F> {
+        &self.shards[self.index(digest)]
+    }
+}
+
+impl<F: Filter> Sharded<F> {
+    fn sum<T: core::iter::Sum>(&self, value: impl Fn(&F) -> T) -> T {
+        self.shards.iter().map(|shard| value(&shard.read())).sum()
+    }
+
+    /// The mean over the shards: a stranger's is any of them.
+    fn mean(&self, value: impl Fn(&F) -> f64) -> f64 {
+        self.sum(value) / self.shards.len() as f64
+    }
+}
+
+impl<F: Filter> Filter for Sharded<F> {
+    fn label(&self) -> Label {
+        Label { hasher: self.hasher, keys: self.keys(), capacity: self.capacity() }
+    }
+
+    #[inline]
+    fn hasher(&self) -> Hasher {
+        self.hasher
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.with(digest, |filter| filter.contains_digest(digest))
+    }
+
+    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        let mut groups = Groups::new(self.shards.len(), digests.len());
+        let chunk = groups.chunk();
+        let mut told = vec![false; chunk];
+        for (digests, answers) in digests.chunks(chunk).zip(answers.chunks_mut(chunk)) {
+            for group in groups.sort(digests, |digest| self.index(digest)) {
+                let told = &mut told[..group.digests.len()];
+                self.shards[group.shard].read().contains_many(group.digests, told);
+                for (&position, &answer) in group.positions.iter().zip(told.iter()) {
+                    answers[position] = answer;
+                }
+            }
+        }
+    }
+
+    /// Takes the lock for it: batches of this filter prefetch inside the shards.
+    fn prefetch(&self, digest: Digest) {
+        self.with(digest, |filter| filter.prefetch(digest));
+    }
+
+    fn keys(&self) -> u64 {
+        self.sum(Filter::keys)
+    }
+
+    /// The sum over the shards, each of which has room for more than its share.
+    fn capacity(&self) -> u64 {
+        self.sum(Filter::capacity)
+    }
+
+    fn footprint(&self) -> u64 {
+        self.sum(Filter::footprint) + 8 * size_of_val::<[_]>(&self.shards) as u64
+    }
+
+    fn rate(&self) -> f64 {
+        self.mean(Filter::rate)
+    }
+
+    fn fill(&self) -> f64 {
+        self.mean(Filter::fill)
+    }
+
+    fn overflow(&self) -> Option<u64> {
+        self.sum(Filter::overflow)
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.shards.iter().any(|shard| shard.read().is_crowded())
+    }
+
+    /// Without the lock's line.
+    fn blocks_to_contain(&self, digest: Digest) -> u32 {
+        self.with(digest, |filter| filter.blocks_to_contain(digest))
+    }
+}
+
+impl<F: Insert> Sharded<F> {
+    /// Inserts a key by its digest. `Ok(true)` says that the filter answered no before.
+    #[inline]
+    pub fn insert_digest(&self, digest: Digest) -> Result<bool, Full> {
+        self.with_mut(digest, |filter| filter.insert_digest(digest))
+    }
+
+    /// Inserts a key. `Ok(true)` says that it was surely not in before.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Full> {
+        self.insert_digest(self.hasher.digest(key))
+    }
+
+    /// Inserts many digests. On an error so many of them are in as it says, not always the first ones.
+    pub fn insert_many(&self, digests: &[Digest]) -> Result<(), Full> {
+        let mut before = 0;
+        self.with_groups_mut(digests, |filter, digests| {
+            let done = filter.insert_many(digests);
+            done.map_err(|full| Full { inserted: before + full.inserted, ..full })?;
+            before += digests.len() as u64;
+            Ok(())
+        })
+    }
+}
+
+/// As in [`Remove`], remove only keys that are in.
+impl<F: Remove> Sharded<F> {
+    /// Removes one occurrence of a key by its digest.
+    #[inline]
+    pub fn remove_digest(&self, digest: Digest) -> Result<(), Absent> {
+        self.with_mut(digest, |filter| filter.remove_digest(digest))
+    }
+
+    /// Removes one occurrence of a key.
+    #[inline]
+    pub fn remove<K: Key + ?Sized>(&self, key: &K) -> Result<(), Absent> {
+        self.remove_digest(self.hasher.digest(key))
+    }
+
+    /// Removes one occurrence for each of many digests, and says for how many: those that are not in are passed over.
+    pub fn remove_many(&self, digests: &[Digest]) -> u64 {
+        let mut removed = 0;
+        let Ok(()) = self.with_groups_mut(digests, |filter, digests| {
+            removed += filter.remove_many(digests);
+            Ok::<(), core::convert::Infallible>(())
+        });
+        removed
+    }
+}
+
+impl<F: Count> Count for Sharded<F> {
+    fn count_digest(&self, digest: Digest) -> Option<u64> {
+        self.with(digest, |filter| filter.count_digest(digest))
+    }
+
+    fn max_count(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.read().max_count()).min().unwrap_or(0)
+    }
+}
