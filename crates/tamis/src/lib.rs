@@ -73,6 +73,7 @@ mod key;
 pub mod math;
 pub mod partitioned;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
+#[cfg(feature = "std")]
 mod parallel;
 mod permutation;
 mod plan;

@@ -3,8 +3,8 @@
 use std::thread;
 
 use crate::any::{AnyFilter, AnyParams, BuildError};
-use crate::bloom::atomic::{Atomic, Layout};
-use crate::bloom::{AtomicBlockedBloom, AtomicBloom, BlockedBloom, Bloom};
+use crate::bits::{self, AHEAD, Line};
+use crate::bloom::{BlockedBloom, Bloom, MAX_HASHES};
 use crate::digest::Digest;
 use crate::filter::{Label, Stored};
 
@@ -20,30 +20,59 @@ impl AnyParams {
         threads: usize,
     ) -> Result<AnyFilter, BuildError> {
         match self {
+            _ if threads < 2 => self.build_from(label, keys),
             Self::Bloom(params) => {
-                let filter = AtomicBloom::from(Bloom::new(params, label)?);
-                fill(&filter, keys, threads);
-                Ok(AnyFilter::Bloom(filter.into()))
+                let mut filter = Bloom::new(params, label)?;
+                fill(filter.words_mut(), keys, threads, |key| params.positions(key));
+                count(filter.label_mut(), keys);
+                Ok(AnyFilter::Bloom(filter))
             }
             Self::Blocked(params) => {
-                let filter = AtomicBlockedBloom::from(BlockedBloom::new(params, label)?);
-                fill(&filter, keys, threads);
-                Ok(AnyFilter::Blocked(filter.into()))
+                let mut filter = BlockedBloom::new(params, label)?;
+                fill(filter.words_mut(), keys, threads, |key| params.positions(key));
+                count(filter.label_mut(), keys);
+                Ok(AnyFilter::Blocked(filter))
             }
             params => params.build_from(label, keys),
         }
     }
 }
 
-/// Each thread inserts an equal part of the keys.
-fn fill<P: Layout + Sync>(filter: &Atomic<P>, keys: &[Digest], threads: usize) {
-    let part = keys.len().div_ceil(threads.max(1)).max(1);
+fn count(label: &mut Label, keys: &[Digest]) {
+    label.keys = label.keys.saturating_add(keys.len() as u64);
+}
+
+/// Sets the bits of all keys. Each thread has a part of the array to itself, and looks at all keys for bits that lie there: to find
+/// them is quick, and threads that write to the same lines would wait for each other.
+fn fill<P: Iterator<Item = u64>>(
+    words: &mut [u64],
+    keys: &[Digest],
+    threads: usize,
+    positions: impl Fn(Digest) -> P + Sync,
+) {
+    let part = words.len().div_ceil(threads).next_multiple_of(Line::WORDS);
+    let positions = &positions;
     thread::scope(|scope| {
-        let mut parts = keys.chunks(part);
-        let own = parts.next().unwrap_or_default();
-        for part in parts {
-            scope.spawn(|| filter.insert_many(part));
+        for (index, words) in words.chunks_mut(part).enumerate() {
+            let (start, bits) = ((index * part * 64) as u64, words.len() as u64 * 64);
+            scope.spawn(move || {
+                let mut own = [0; AHEAD * MAX_HASHES as usize];
+                for keys in keys.chunks(AHEAD) {
+                    let mut count = 0;
+                    for at in keys.iter().flat_map(|&key| positions(key)) {
+                        let at = at.wrapping_sub(start);
+                        // Without a branch, which nobody could predict.
+                        own[count] = at;
+                        count += usize::from(at < bits);
+                    }
+                    for &at in &own[..count] {
+                        bits::prefetch(words, (at / 64) as usize);
+                    }
+                    for &at in &own[..count] {
+                        bits::set(words, at);
+                    }
+                }
+            });
         }
-        filter.insert_many(own);
     });
 }

@@ -88,8 +88,7 @@ impl Layout for BloomParams {
 impl Layout for BlockedParams {
     #[inline]
     fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> {
-        let (start, positions) = self.place(digest);
-        positions.map(move |at| (start * 64 + at) as u64)
+        self.positions(digest)
     }
 
     #[inline]

@@ -40,6 +40,12 @@ impl BlockedBloom {
         Self { params, label, words }
     }
 
+    /// All words, to write.
+    #[cfg(feature = "std")]
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        self.words.as_mut_slice()
+    }
+
     pub(super) fn into_words(self) -> Words {
         self.words
     }

@@ -52,7 +52,7 @@ impl BloomParams {
 
     /// The bits of a digest.
     #[inline]
-    pub(super) fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {
+    pub(crate) fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {
         probes(digest, self.hashes, self.bits)
     }
 }
@@ -187,6 +187,13 @@ impl BlockedParams {
         let block = reduce(digest.0, self.blocks) as usize;
         let positions = block_probes(digest, self.hashes, self.block.trailing_zeros());
         (block * self.words_per_block(), positions)
+    }
+
+    /// The bits of a digest, counted from the start of the array.
+    #[inline]
+    pub(crate) fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {
+        let (start, positions) = self.place(digest);
+        positions.map(move |at| (start * 64 + at) as u64)
     }
 }
 

@@ -36,6 +36,12 @@ impl Bloom {
         Self { params, label, bits }
     }
 
+    /// All words, to write. The caller sets no bit beyond the end.
+    #[cfg(feature = "std")]
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        self.bits.words_mut()
+    }
+
     pub(super) fn into_bits(self) -> BitVec {
         self.bits
     }
