@@ -31,6 +31,7 @@
 //! | the least memory of all, built once | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], built for seconds |
 //! | an exact map that says no without reading its items | [`FastTable`] |
 //! | to send a filter, and then what changes | [`Stored::pack`], [`Delta`] |
+//! | several threads at once | [`Sharded`], [`AtomicBloom`], [`AtomicBlockedBloom`] |
 //! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
 //!
 //! # Themes
@@ -71,10 +72,9 @@ pub mod filter;
 mod group;
 mod key;
 pub mod math;
-pub mod partitioned;
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
 #[cfg(feature = "std")]
 mod parallel;
+pub mod partitioned;
 mod permutation;
 mod plan;
 pub mod rank_indexed;
