@@ -24,9 +24,9 @@
 //! | the quickest answer: one cache line a question | [`BlockedBloom`] |
 //! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
 //! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
-//! | to remove keys or count them; the least memory of all below 0.25% | [`RankIndexed`] |
+//! | the same in the least memory at 1%, and below 0.001% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
-//! | to remove keys and count them, quicker than that and in less than half of a counting filter | [`DLeft`] |
+//! | to remove keys and count them in less than half of a counting filter, with d-left buckets | [`DLeft`] |
 //! | to remove keys with quick inserts, memory no matter | [`CountingBloom`] |
 //! | the least memory of all, built once | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], built for seconds |
 //! | an exact map that says no without reading its items | [`FastTable`] |
