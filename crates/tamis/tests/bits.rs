@@ -82,3 +82,15 @@ fn shared_words_are_copied_by_the_first_write() {
     assert!(Words::shared(&bytes, 8, 16).is_none(), "beyond the end");
     assert!(Words::shared(&bytes, usize::MAX, 2).is_none(), "overflow");
 }
+
+/// Arrays of several megabytes may lie on huge pages: nobody can tell.
+#[test]
+fn large_words_are_zero_and_hold_what_is_written() {
+    let mut words = Words::zeroed(1_000_003).unwrap();
+    assert_eq!(words.footprint(), 1_000_003_u64.div_ceil(8) * 512);
+    assert!(words.as_slice().iter().all(|&word| word == 0));
+    for (index, word) in words.as_mut_slice().iter_mut().enumerate() {
+        *word = index as u64;
+    }
+    assert!(words.as_slice().iter().copied().eq(0..1_000_003));
+}

@@ -9,6 +9,8 @@ mod atomic;
 mod bit_vec;
 pub(crate) mod block;
 pub(crate) mod field;
+#[cfg(all(feature = "huge-pages", target_os = "linux"))]
+mod huge_pages;
 mod line;
 mod packed;
 mod prefetch;

@@ -43,6 +43,8 @@ impl Words {
         let lines = len.div_ceil(Line::WORDS);
         let mut owned = Vec::new();
         owned.try_reserve_exact(lines).map_err(|_| refusal)?;
+        #[cfg(all(feature = "huge-pages", target_os = "linux"))]
+        super::huge_pages::advise(&mut owned);
         owned.resize(lines, Line::ZERO);
         Ok(Self { storage: Storage::Owned(owned), len })
     }
