@@ -30,6 +30,7 @@
 //! | to remove keys with quick inserts, memory no matter | [`CountingBloom`] |
 //! | the least memory of all, built once | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], built for seconds |
 //! | an exact map that says no without reading its items | [`FastTable`] |
+//! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
 //! | to send a filter, and then what changes | [`Stored::pack`], [`Delta`] |
 //! | several threads at once | [`Sharded`], [`AtomicBloom`], [`AtomicBlockedBloom`] |
 //! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
@@ -41,13 +42,21 @@
 //!   [`filter`].
 //! - **Sizes come from goals**: a [`Goal`] (keys and a rate, or memory) becomes params, and [`Prediction`] says what
 //!   they will do: rate, memory, wire size, memory accesses.
+//! - **Batches** (`insert_many`, `contains_many`, `remove_many`) fetch memory ahead; **threads** share a filter through `Sharded` or the
+//!   [atomic filters](bloom::atomic), and build one together with `AnyParams::build_in_parallel`.
 //! - **One wire format** ([`wire`]): checked from the first byte to the last, or opened in place.
 //!
 //! # Limits
 //!
 //! A digest has 64 bits, so that no rate goes below n / 2^64. Filters never shrink the answer "yes" to a
 //! proof: keep the keys elsewhere if you need one. The library uses no clock, no randomness, no environment; it
-//! is `no_std` with `alloc` when the feature `std` is off.
+//! is `no_std` with `alloc` when the feature `std` is off; what uses threads is then left out.
+//!
+//! # Features
+//!
+//! - `std` (default): filters from readers, sharded filters, building in parallel.
+//! - `mmap`: filters opened in place from a mapped file.
+//! - `huge-pages`: large filters ask the system for huge pages (Linux); ignored where refused.
 
 #![no_std]
 #![warn(rustdoc::broken_intra_doc_links)]

@@ -9,6 +9,13 @@
 //!   had set them all: the filter answers yes without this call. Of several threads that insert the same new key at once
 //!   one at least is told true, unless the bits of other keys make it a yes meanwhile; several may be, each for
 //!   a bit of its own. Whoever needs exactly one takes a sharded filter.
+//!
+//! # When to take them
+//!
+//! Lookups are as quick as those of the plain filters, and two threads ask twice as fast as one. Insertions set bit after bit with atomic
+//! writes: some three times slower than the plain filter's while all is in the cache, where threads that write to the same lines also wait for each other;
+//! once the array is much larger than a core's cache, threads add up. For many insertions a sharded filter with batches
+//! is quicker.
 
 use core::iter;
 
