@@ -22,8 +22,8 @@
 //! |---|---|
 //! | the least memory of the Bloom kinds, insert only | [`Bloom`] |
 //! | the quickest answer: one cache line a question | [`BlockedBloom`] |
-//! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
 //! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
+//! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
 //! | the same in the least memory at 1%, and below 0.001% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
 //! | to remove keys and count them in less than half of a counting filter, with d-left buckets | [`DLeft`] |
@@ -32,7 +32,6 @@
 //! | an exact map that says no without reading its items | [`FastTable`] |
 //! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
 //! | to send a filter, and then what changes | [`Stored::pack`], [`Delta`] |
-//! | several threads at once | [`Sharded`], [`AtomicBloom`], [`AtomicBlockedBloom`] |
 //! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
 //!
 //! # Themes

@@ -12,10 +12,9 @@
 //!
 //! # When to take them
 //!
-//! Lookups are as quick as those of the plain filters, and two threads ask twice as fast as one. Insertions set bit after bit with atomic
-//! writes: some three times slower than the plain filter's while all is in the cache, where threads that write to the same lines also wait for each other;
-//! once the array is much larger than a core's cache, threads add up. For many insertions a sharded filter with batches
-//! is quicker.
+//! For lookups, which are as those of the plain filters and need no lock. Insertions set bit after bit with atomic writes, which are
+//! slower than plain ones, and threads that write to the same lines wait for each other: for many insertions take a sharded filter with
+//! batches.
 
 use core::iter;
 

@@ -32,8 +32,8 @@
 //! # How many shards?
 //!
 //! Eight or more for each thread that writes: two threads then seldom meet. Threads that use single operations pass the locks'
-//! cache lines back and forth, however many shards there are; batches do that once for dozens of keys. Two threads with batches ask and
-//! insert nearly twice as fast as one, with single operations about one and a half times (`tamis-bench`, binary `threads`).
+//! cache lines back and forth, however many shards there are; batches do that once for dozens of keys, and threads gain most
+//! from those (`tamis-bench`, binary `threads`, measures it).
 
 mod groups;
 
