@@ -4,6 +4,7 @@ use tamis::math::interval::exact_interval;
 use tamis::{AnyParams, Filter, Goal, Hasher, Kind, Label, Size};
 use tamis_report::bench::{Outcome, Setup, run};
 use tamis_report::keys::KeyStream;
+use tamis_report::trials::in_parallel;
 
 tamis_testkit::install_counting_allocator!();
 
@@ -24,32 +25,35 @@ fn check(outcome: &Outcome) {
     }
 }
 
+/// The kinds share the processors: this is the longest test of all.
 #[test]
 fn every_kind_meets_its_goal_and_its_model() {
-    for kind in Kind::ALL {
-        // What differs from rank-indexed only in what cells mean need not be measured everywhere.
-        // Balanced kinds are measured at more sizes in `balanced.rs`.
-        let variant = matches!(kind, Kind::RankSet | Kind::RankCounting | Kind::RankMap)
-            || kind.name().starts_with("balanced-");
-        // What is built for seconds is measured where that shows something.
-        let slow = kind == Kind::Partitioned;
-        let (sizes, rates): (&[u64], &[f64]) = if variant {
-            (&[37, 50_000], &[0.02, 0.001])
-        } else if slow {
-            (&[1, 37, 5000, 50_000], &[0.02, 0.0001])
-        } else {
-            (&[1, 37, 50_000, 700_000], &[0.02, 0.01, 0.001, 0.0001])
-        };
-        for &keys in sizes {
-            for &rate in rates {
-                let outcome = measure(kind, Goal::rate(keys, rate));
-                check(&outcome);
-                if keys >= 10_000 && matches!(kind, Kind::Bloom | Kind::Counting) {
-                    let width = if kind == Kind::Counting { 4.0 } else { 1.0 };
-                    let ideal = -rate.log2() * std::f64::consts::LOG2_E * width;
-                    let excess = outcome.bits_per_key / ideal;
-                    assert!((0.99..=1.01).contains(&excess), "{} bits", outcome.bits_per_key);
-                }
+    in_parallel(Kind::ALL.len() as u64, |number| meets_its_goal(Kind::ALL[number as usize]));
+}
+
+fn meets_its_goal(kind: Kind) {
+    // What differs from rank-indexed only in what cells mean need not be measured everywhere.
+    // Balanced kinds are measured at more sizes in `balanced.rs`.
+    let variant = matches!(kind, Kind::RankSet | Kind::RankCounting | Kind::RankMap)
+        || kind.name().starts_with("balanced-");
+    // What is built for seconds is measured where that shows something.
+    let slow = kind == Kind::Partitioned;
+    let (sizes, rates): (&[u64], &[f64]) = if variant {
+        (&[37, 50_000], &[0.02, 0.001])
+    } else if slow {
+        (&[1, 37, 5000, 50_000], &[0.02, 0.0001])
+    } else {
+        (&[1, 37, 50_000, 700_000], &[0.02, 0.01, 0.001, 0.0001])
+    };
+    for &keys in sizes {
+        for &rate in rates {
+            let outcome = measure(kind, Goal::rate(keys, rate));
+            check(&outcome);
+            if keys >= 10_000 && matches!(kind, Kind::Bloom | Kind::Counting) {
+                let width = if kind == Kind::Counting { 4.0 } else { 1.0 };
+                let ideal = -rate.log2() * std::f64::consts::LOG2_E * width;
+                let excess = outcome.bits_per_key / ideal;
+                assert!((0.99..=1.01).contains(&excess), "{} bits", outcome.bits_per_key);
             }
         }
     }
