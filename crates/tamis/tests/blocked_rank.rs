@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use tamis::blocked_rank::{BlockedRankParams, model};
 use tamis::{
-    Absent, BlockedRank, Count, Digest, Effort, Filter, Goal, Hasher, Insert, Label, Limits,
-    Remove, Stored,
+    Absent, AnyFilter, BlockedRank, Count, Delta, Digest, Effort, Filter, Goal, Hasher, Insert,
+    Label, Limits, Remove, Stored,
 };
 use tamis_report::keys::KeyStream;
 use tamis_testkit::{laws, operations};
@@ -223,4 +223,22 @@ fn the_back_table_is_as_large_as_predicted() {
         assert_eq!(anew.overflow(), filter.overflow());
         assert_eq!(anew.content_id(), filter.content_id());
     }
+}
+
+/// What a delta takes from a full filter leaves it as if it had never been in, thresholds included.
+#[test]
+fn deltas_on_a_full_filter_leave_valid_thresholds() {
+    let keys = 20_000;
+    let params = BlockedRank::plan(&Goal::rate(keys, 0.003)).unwrap();
+    let (members, label) = (members(keys), Label::planned(Hasher::default(), keys));
+    let build = |digests: &[Digest]| {
+        let mut filter = BlockedRank::new(params, label).unwrap();
+        filter.insert_many(digests).unwrap();
+        AnyFilter::BlockedRank(filter)
+    };
+    let (mut base, new) = (build(&members), build(&members[4000..]));
+    Delta::between(&base, &new).unwrap().apply(&mut base).unwrap();
+    base.validate().unwrap();
+    assert_eq!(base.overflow(), new.overflow());
+    assert_eq!(AnyFilter::decode(&base.encode().to_vec(), Limits::default()).unwrap(), new);
 }

@@ -100,10 +100,10 @@ impl Index {
         (self.base >> location & 1 == 1).then(|| below.count_ones())
     }
 
-    /// The cell after this one in its chain.
+    /// The cell after this one in its chain. (Beyond 64 only in bytes that nobody has checked; walks rise, and end there.)
     #[inline(always)]
     fn next(self, cell: u32) -> Option<u32> {
-        (self.more >> cell & 1 == 1).then(|| self.after(cell))
+        (self.more >> cell & 1 == 1).then(|| self.after(cell)).filter(|&next| next < 64)
     }
 
     /// The cell that bit number `cell` of IH owns, or would own if it were set.
@@ -139,7 +139,7 @@ fn print(block: &Block, shape: Shape, cell: u32) -> u64 {
 fn high(block: &Block, shape: Shape, cell: u32) -> u64 {
     let at = shape.cells * 8 + cell * shape.high;
     let (word, offset) = (at as usize / 64, at % 64);
-    let pair = u128::from(block[(word + 1) % 8]) << 64 | u128::from(block[word]);
+    let pair = u128::from(block[(word + 1) % 8]) << 64 | u128::from(block[word % 8]);
     (pair >> offset) as u64 & ones(shape.high)
 }
 
@@ -225,7 +225,7 @@ pub(super) fn insert<B: Backend>(
     if location >= index.threshold {
         return Inserted::Elsewhere;
     }
-    if index.len() == shape.cells {
+    if index.len() >= shape.cells {
         return Inserted::Full;
     }
     let (mut is_new, mut last) = (true, None);

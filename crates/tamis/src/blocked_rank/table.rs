@@ -326,35 +326,37 @@ impl Table {
 
     /// Adds so many copies.
     pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
-        let mut left = group.count;
-        while left > 0 {
+        for done in 0..group.count {
             let place = self.place_of(group.identity);
-            let threshold = Index::of(self.block(place.block), self.shape).threshold;
-            if place.location >= threshold {
+            if self.lives_in_back(place) {
                 // The back table counts to any number at once.
-                let identity = self.back_identity(place);
-                return self.back.add(Group { identity, value: 0, count: left });
+                return self.back.add(self.back_group(place, group.count - done));
             }
             self.insert(place)?;
-            left -= 1;
         }
         Ok(())
     }
 
     /// Takes so many copies away; on an error some are gone.
     pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
-        let mut left = group.count;
-        while left > 0 {
-            let place = self.place_of(group.identity);
-            let threshold = Index::of(self.block(place.block), self.shape).threshold;
-            if place.location >= threshold {
-                let identity = self.back_identity(place);
-                return self.back.take(Group { identity, value: 0, count: left });
+        let place = self.place_of(group.identity);
+        for done in 0..group.count {
+            if self.lives_in_back(place) {
+                self.back.take(self.back_group(place, group.count - done))?;
+                self.take_back(place.block);
+                break;
             }
             self.remove(place)?;
-            left -= 1;
         }
         Ok(())
+    }
+
+    fn lives_in_back(&self, place: Place) -> bool {
+        place.location >= Index::of(self.block(place.block), self.shape).threshold
+    }
+
+    fn back_group(&self, place: Place, count: u64) -> Group {
+        Group { identity: self.back_identity(place), value: 0, count }
     }
 
     /// Twice the blocks; false if there is no memory, or no such layout, and then the back table grows on.
@@ -442,10 +444,7 @@ impl Table {
             return Err(Invalid("a block is not what an insertion or a removal leaves"));
         }
         self.back.validate()?;
-        let elsewhere = |group: &Group| {
-            let place = self.place_of(group.identity);
-            place.location >= Index::of(self.block(place.block), self.shape).threshold
-        };
+        let elsewhere = |group: &Group| self.lives_in_back(self.place_of(group.identity));
         if !self.back_groups().iter().all(elsewhere) {
             return Err(Invalid("the back table holds what belongs to a block"));
         }
@@ -464,9 +463,11 @@ impl Table {
 
     /// Distinct cache lines that a question for this place reads.
     pub(super) fn lines_to_contain(&self, place: Place) -> u32 {
-        let threshold = Index::of(self.block(place.block), self.shape).threshold;
-        let back = place.location >= threshold;
-        1 + if back { self.back.lines_to_contain(self.back_place(place)) } else { 0 }
+        1 + if self.lives_in_back(place) {
+            self.back.lines_to_contain(self.back_place(place))
+        } else {
+            0
+        }
     }
 
     /// Distinct cache lines that an insertion at this place touches.
