@@ -291,7 +291,10 @@ pub(super) fn remove<B: Backend>(
         (before, last) = (last, Some(cell));
         cursor = index.next(cell);
     }
-    let (Some(found), Some(last)) = (found, last) else { return Removed::Nowhere };
+    // A chain that leaves the cells is of bytes that nobody has checked.
+    let (Some(found), Some(last)) = (found, last.filter(|&last| last < shape.cells)) else {
+        return Removed::Nowhere;
+    };
     let moved = print(block, shape, last);
     close::<B>(block, shape, index, location, before, last);
     if found != last {
@@ -328,16 +331,19 @@ fn close<B: Backend>(
 /// Takes the highest chain out of the block and lowers the threshold to its location.
 pub(super) fn lower<B: Backend>(block: &mut Block, shape: Shape) {
     let Some(location) = highest(block, shape) else { return };
-    loop {
-        let index = Index::of(block, shape);
-        let Some(first) = index.first(location) else { break };
+    let mut index = Index::of(block, shape);
+    while let Some(first) = index.first(location) {
         let (mut before, mut last) = (None, first);
         while let Some(next) = index.next(last) {
             (before, last) = (Some(last), next);
         }
+        if last >= shape.cells {
+            break; // Of bytes that nobody has checked.
+        }
         close::<B>(block, shape, index, location, before, last);
+        index = Index::of(block, shape);
     }
-    set_threshold(block, shape, location);
+    Index { base: index.base & !(1 << location), threshold: location, ..index }.put(block, shape);
 }
 
 /// The highest location that has a chain.

@@ -258,7 +258,7 @@ impl Table {
             }
             moved += 1;
         }
-        self.cells -= moved as u64;
+        self.cells = self.cells.saturating_sub(moved as u64);
         block::lower::<Portable>(self.block_mut(number), shape);
         Ok(())
     }
@@ -274,7 +274,7 @@ impl Table {
         };
         match removed {
             Removed::Here { spilled } => {
-                self.cells -= 1;
+                self.cells = self.cells.saturating_sub(1);
                 if spilled {
                     self.take_back(place.block);
                 }
@@ -296,11 +296,11 @@ impl Table {
         loop {
             let index = Index::of(self.block(number), shape);
             let location = index.threshold;
-            if location == shape.locations {
+            if location >= shape.locations {
                 return;
             }
             let cells = self.cells_elsewhere(number, location, &mut groups);
-            if cells > u64::from(shape.cells - index.len()) {
+            if cells > u64::from(shape.cells.saturating_sub(index.len())) {
                 return;
             }
             let first = self.back_identity(Place { block: number, location, print: 0 });
@@ -451,7 +451,7 @@ impl Table {
         let mut groups = Vec::new();
         let has_room = |number: u64| {
             let index = Index::of(self.block(number), self.shape);
-            let free = u64::from(self.shape.cells - index.len());
+            let free = u64::from(self.shape.cells.saturating_sub(index.len()));
             index.threshold < self.shape.locations
                 && free >= self.cells_elsewhere(number, index.threshold, &mut groups)
         };
