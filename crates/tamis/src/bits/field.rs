@@ -35,34 +35,47 @@ pub(crate) fn put(words: &mut [u64], at: u64, width: u32, value: u64) {
     }
 }
 
-/// Opens a gap of `width` bits at `at` and writes `value` there; the bits up to `end` move up. Returns the
+/// Opens a gap of `width` bits (1 to 64) at `at` and writes `value` there; the bits up to `end` move up. Returns the
 /// `width` bits that are pushed out at the end.
 #[inline]
 pub(crate) fn open(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64 {
-    let pushed = get(words, end - u64::from(width), width);
-    // From the top, so that nothing is overwritten before it has moved.
-    let mut left = end - u64::from(width) - at;
-    while left > 0 {
-        let piece = left.min(64) as u32;
-        left -= u64::from(piece);
-        let bits = get(words, at + left, piece);
-        put(words, at + left + u64::from(width), piece, bits);
+    if width == 0 {
+        return 0;
     }
-    put(words, at, width, value);
+    let pushed = get(words, end - u64::from(width), width);
+    let (first, last) = ((at >> 6) as usize, ((end - 1) >> 6) as usize);
+    let mut moves = u64::MAX << (at & 63);
+    let mut carried = u128::from(value & mask(width)) << (at & 63);
+    for (number, word) in words[first..=last].iter_mut().enumerate() {
+        if first + number == last {
+            moves &= u64::MAX >> (63 - ((end - 1) & 63));
+        }
+        carried |= u128::from(*word & moves) << width;
+        *word = *word & !moves | carried as u64 & moves;
+        carried >>= 64;
+        moves = u64::MAX;
+    }
     pushed
 }
 
-/// Closes the gap of `width` bits at `at`: the bits up to `end` move down, and `value` fills the place at the
+/// Closes the gap of `width` bits (1 to 64) at `at`: the bits up to `end` move down, and `value` fills the place at the
 /// end. Returns the bits that were in the gap.
 #[inline]
 pub(crate) fn close(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64 {
+    if width == 0 {
+        return 0;
+    }
     let taken = get(words, at, width);
-    let mut to = at;
-    while to + u64::from(width) < end {
-        let piece = (end - to - u64::from(width)).min(64) as u32;
-        let bits = get(words, to + u64::from(width), piece);
-        put(words, to, piece, bits);
-        to += u64::from(piece);
+    let (first, last) = ((at >> 6) as usize, ((end - 1) >> 6) as usize);
+    let mut moves = u64::MAX << (at & 63);
+    for number in first..=last {
+        let next = if number < last { words[number + 1] } else { 0 };
+        let both = u128::from(next) << 64 | u128::from(words[number]);
+        if number == last {
+            moves &= u64::MAX >> (63 - ((end - 1) & 63));
+        }
+        words[number] = words[number] & !moves | (both >> width) as u64 & moves;
+        moves = u64::MAX;
     }
     put(words, end - u64::from(width), width, value);
     taken

@@ -99,12 +99,18 @@ impl Words {
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [u64] {
         if let Storage::Shared { .. } = self.storage {
-            self.storage = Storage::Owned(owned_copy(self.as_slice()));
+            self.own();
         }
         match &mut self.storage {
             Storage::Owned(lines) => &mut line::words_mut(lines)[..self.len],
             Storage::Shared { .. } => unreachable!("shared words were copied above"),
         }
+    }
+
+    /// Ends sharing.
+    #[cold]
+    fn own(&mut self) {
+        self.storage = Storage::Owned(owned_copy(self.as_slice()));
     }
 
     /// How many words.

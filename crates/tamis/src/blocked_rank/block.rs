@@ -11,6 +11,9 @@
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use super::backend::Backend;
+use super::place::{Cut, Place};
+use crate::bits::{AHEAD, prefetch};
+use crate::digest::Digest;
 
 /// A block.
 pub(super) type Block = [u64; 8];
@@ -31,25 +34,40 @@ pub(super) struct Shape {
     pub(super) locations: u32,
     /// Bits of a fingerprint beyond its low byte.
     pub(super) high: u32,
+    /// Where I0 and IH lie in the last two words, and what they may hold.
+    base_at: u32,
+    more_at: u32,
+    base_mask: u64,
+    more_mask: u64,
 }
 
 impl Shape {
+    /// L and Z are 1 to 64, and fit.
+    pub(super) fn new(cells: u32, locations: u32, high: u32) -> Self {
+        let base_at = THRESHOLD_AT - locations;
+        Self {
+            cells,
+            locations,
+            high,
+            base_at,
+            more_at: base_at - cells,
+            base_mask: u64::MAX >> (64 - locations),
+            more_mask: u64::MAX >> (64 - cells),
+        }
+    }
+
     /// The most locations of a block with so many cells; `None` if so many do not fit.
     pub(super) fn most_locations(cells: u32, high: u32) -> Option<u32> {
         let of_block = 512_u32.checked_sub(cells * (9 + high) + THRESHOLD_BITS)?;
         let of_tail = THRESHOLD_AT.checked_sub(cells)?;
         Some(of_block.min(of_tail).min(64)).filter(|&most| most > 0 && cells <= 64)
     }
+}
 
-    #[inline]
-    fn base_at(self) -> u32 {
-        THRESHOLD_AT - self.locations
-    }
-
-    #[inline]
-    fn more_at(self) -> u32 {
-        self.base_at() - self.cells
-    }
+/// Locations from this one on live elsewhere.
+#[inline(always)]
+pub(super) fn threshold(block: &Block) -> u32 {
+    (block[7] >> (64 - THRESHOLD_BITS)) as u32
 }
 
 /// I0, IH and the threshold.
@@ -68,21 +86,21 @@ fn ones(width: u32) -> u64 {
 
 impl Index {
     #[inline(always)]
-    pub(super) fn of(block: &Block, shape: Shape) -> Self {
+    pub(super) fn of(block: &Block, shape: &Shape) -> Self {
         let tail = u128::from(block[7]) << 64 | u128::from(block[6]);
         Self {
-            base: (tail >> shape.base_at()) as u64 & ones(shape.locations),
-            more: (tail >> shape.more_at()) as u64 & ones(shape.cells),
-            threshold: (block[7] >> (64 - THRESHOLD_BITS)) as u32,
+            base: (tail >> shape.base_at) as u64 & shape.base_mask,
+            more: (tail >> shape.more_at) as u64 & shape.more_mask,
+            threshold: threshold(block),
         }
     }
 
     #[inline(always)]
-    pub(super) fn put(self, block: &mut Block, shape: Shape) {
-        let kept = block[6] & ones(shape.more_at().min(64));
+    pub(super) fn put(self, block: &mut Block, shape: &Shape) {
+        let kept = block[6] & ones(shape.more_at.min(64));
         let tail = u128::from(self.threshold) << THRESHOLD_AT
-            | u128::from(self.base) << shape.base_at()
-            | u128::from(self.more) << shape.more_at();
+            | u128::from(self.base) << shape.base_at
+            | u128::from(self.more) << shape.more_at;
         block[6] = tail as u64 | kept;
         block[7] = (tail >> 64) as u64;
     }
@@ -129,27 +147,27 @@ impl Index {
 
 /// The fingerprint of a cell.
 #[inline(always)]
-fn print(block: &Block, shape: Shape, cell: u32) -> u64 {
-    let low = block[cell as usize / 8] >> (cell % 8 * 8) & 0xff;
+fn print(block: &Block, shape: &Shape, cell: u32) -> u32 {
+    let low = (block[cell as usize / 8] >> (cell % 8 * 8)) as u32 & 0xff;
     if shape.high == 0 { low } else { low | high(block, shape, cell) << 8 }
 }
 
 /// The bits of a fingerprint beyond its low byte, at most eight.
 #[inline(always)]
-fn high(block: &Block, shape: Shape, cell: u32) -> u64 {
+fn high(block: &Block, shape: &Shape, cell: u32) -> u32 {
     let at = shape.cells * 8 + cell * shape.high;
     let (word, offset) = (at as usize / 64, at % 64);
     let pair = u128::from(block[(word + 1) % 8]) << 64 | u128::from(block[word % 8]);
-    (pair >> offset) as u64 & ones(shape.high)
+    (pair >> offset) as u32 & ((1 << shape.high) - 1)
 }
 
 #[inline(always)]
-fn set_print(block: &mut Block, shape: Shape, cell: u32, print: u64) {
+fn set_print(block: &mut Block, shape: &Shape, cell: u32, print: u32) {
     let (word, offset) = (cell as usize / 8, cell % 8 * 8);
-    block[word] = block[word] & !(0xff << offset) | (print & 0xff) << offset;
+    block[word] = block[word] & !(0xff << offset) | u64::from(print & 0xff) << offset;
     if shape.high > 0 {
         let at = u64::from(shape.cells * 8 + cell * shape.high);
-        crate::bits::field::put(block, at, shape.high, print >> 8);
+        crate::bits::field::put(block, at, shape.high, u64::from(print >> 8));
     }
 }
 
@@ -165,15 +183,15 @@ pub(super) enum Found {
 }
 
 #[inline(always)]
-pub(super) fn find<B: Backend>(block: &Block, shape: Shape, location: u32, wanted: u64) -> Found {
-    let index = Index::of(block, shape);
-    if location >= index.threshold {
+pub(super) fn find<B: Backend>(block: &Block, shape: &Shape, location: u32, wanted: u32) -> Found {
+    if location >= threshold(block) {
         return Found::Elsewhere;
     }
     let equal = B::equal(block, wanted as u8);
     if equal == 0 {
         return Found::Nowhere;
     }
+    let index = Index::of(block, shape);
     let mut cursor = index.first(location);
     while let Some(cell) = cursor {
         let same = equal >> cell & 1 == 1;
@@ -185,19 +203,38 @@ pub(super) fn find<B: Backend>(block: &Block, shape: Shape, location: u32, wante
     Found::Nowhere
 }
 
+/// Asks for many digests, and tells the number of each, its place and what was found there. Lines are fetched ahead.
+#[inline(always)]
+pub(super) fn find_many<B: Backend>(
+    blocks: &[Block],
+    cut: &Cut,
+    digests: &[Digest],
+    mut tell: impl FnMut(usize, Place, Found),
+) {
+    let fetch = |digest: Digest| prefetch(blocks.as_flattened(), cut.block_of(digest) * 8);
+    digests.iter().take(AHEAD).for_each(|&digest| fetch(digest));
+    for (number, &digest) in digests.iter().enumerate() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            fetch(next);
+        }
+        let place = cut.place(digest);
+        let block = &blocks[place.block as usize];
+        tell(number, place, find::<B>(block, &cut.shape, place.location, place.print));
+    }
+}
+
 /// How often a fingerprint is in the block; `None` if its location lives elsewhere.
-pub(super) fn count(block: &Block, shape: Shape, location: u32, wanted: u64) -> Option<u64> {
-    let threshold = Index::of(block, shape).threshold;
+pub(super) fn count(block: &Block, shape: &Shape, location: u32, wanted: u32) -> Option<u64> {
     let same = chain(block, shape, location).filter(|&(_, print)| print == wanted);
-    (location < threshold).then(|| same.count() as u64)
+    (location < threshold(block)).then(|| same.count() as u64)
 }
 
 /// The cells of a chain.
 pub(super) fn chain(
     block: &Block,
-    shape: Shape,
+    shape: &Shape,
     location: u32,
-) -> impl Iterator<Item = (u32, u64)> + use<'_> {
+) -> impl Iterator<Item = (u32, u32)> {
     let index = Index::of(block, shape);
     let cells = core::iter::successors(index.first(location), move |&cell| index.next(cell));
     cells.map(move |cell| (cell, print(block, shape, cell)))
@@ -217,9 +254,9 @@ pub(super) enum Inserted {
 #[inline(always)]
 pub(super) fn insert<B: Backend>(
     block: &mut Block,
-    shape: Shape,
+    shape: &Shape,
     location: u32,
-    new: u64,
+    new: u32,
 ) -> Inserted {
     let mut index = Index::of(block, shape);
     if location >= index.threshold {
@@ -248,7 +285,7 @@ pub(super) fn insert<B: Backend>(
         let start = u64::from(shape.cells * 8);
         let at = start + u64::from(cell * shape.high);
         let end = start + u64::from(shape.cells * shape.high);
-        crate::bits::field::open(block, at, end, shape.high, new >> 8);
+        crate::bits::field::open(block, at, end, shape.high, u64::from(new >> 8));
     }
     index.put(block, shape);
     Inserted::Here(is_new)
@@ -271,17 +308,17 @@ pub(super) enum Removed {
 #[inline(always)]
 pub(super) fn remove<B: Backend>(
     block: &mut Block,
-    shape: Shape,
+    shape: &Shape,
     location: u32,
-    old: u64,
+    old: u32,
 ) -> Removed {
-    let index = Index::of(block, shape);
-    if location >= index.threshold {
+    if location >= threshold(block) {
         return Removed::Elsewhere;
     }
     if B::equal(block, old as u8) == 0 {
         return Removed::Nowhere;
     }
+    let index = Index::of(block, shape);
     let (mut found, mut before, mut last) = (None, None, None);
     let mut cursor = index.first(location);
     while let Some(cell) = cursor {
@@ -307,7 +344,7 @@ pub(super) fn remove<B: Backend>(
 #[inline(always)]
 fn close<B: Backend>(
     block: &mut Block,
-    shape: Shape,
+    shape: &Shape,
     mut index: Index,
     location: u32,
     before: Option<u32>,
@@ -329,7 +366,7 @@ fn close<B: Backend>(
 }
 
 /// Takes the highest chain out of the block and lowers the threshold to its location.
-pub(super) fn lower<B: Backend>(block: &mut Block, shape: Shape) {
+pub(super) fn lower<B: Backend>(block: &mut Block, shape: &Shape) {
     let Some(location) = highest(block, shape) else { return };
     let mut index = Index::of(block, shape);
     while let Some(first) = index.first(location) {
@@ -347,24 +384,24 @@ pub(super) fn lower<B: Backend>(block: &mut Block, shape: Shape) {
 }
 
 /// The highest location that has a chain.
-pub(super) fn highest(block: &Block, shape: Shape) -> Option<u32> {
+pub(super) fn highest(block: &Block, shape: &Shape) -> Option<u32> {
     Index::of(block, shape).base.checked_ilog2()
 }
 
-pub(super) fn set_threshold(block: &mut Block, shape: Shape, threshold: u32) {
+pub(super) fn set_threshold(block: &mut Block, shape: &Shape, threshold: u32) {
     let index = Index::of(block, shape);
     Index { threshold, ..index }.put(block, shape);
 }
 
 /// An empty block.
-pub(super) fn empty(shape: Shape) -> Block {
+pub(super) fn empty(shape: &Shape) -> Block {
     let mut block = [0; 8];
     set_threshold(&mut block, shape, shape.locations);
     block
 }
 
 /// Whether the block could have been made by these functions.
-pub(super) fn is_valid(block: &Block, shape: Shape) -> bool {
+pub(super) fn is_valid(block: &Block, shape: &Shape) -> bool {
     let index = Index::of(block, shape);
     if index.threshold > shape.locations || index.len() > shape.cells {
         return false;

@@ -35,8 +35,10 @@
 
 mod backend;
 mod block;
+mod machine;
 pub mod model;
 mod params;
+mod place;
 mod plan;
 mod sections;
 mod table;
@@ -182,6 +184,11 @@ impl Filter for BlockedRank {
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
         self.table.contains(self.table.place(digest))
+    }
+
+    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        let len = digests.len().min(answers.len());
+        self.table.contains_many(&digests[..len], &mut answers[..len]);
     }
 
     #[inline]

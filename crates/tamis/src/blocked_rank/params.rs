@@ -114,8 +114,7 @@ impl BlockedRankParams {
     }
 
     pub(super) fn shape(&self) -> Shape {
-        let high = self.fingerprint.saturating_sub(8);
-        Shape { cells: self.cells, locations: self.locations, high }
+        Shape::new(self.cells, self.locations, self.fingerprint.saturating_sub(8))
     }
 
     /// Bits of all blocks.

@@ -3,12 +3,11 @@
 use alloc::vec::Vec;
 
 use super::backend::Portable;
-use super::block::{self, Block, Found, Index, Inserted, Removed, Shape};
+use super::block::{self, Block, Found, Index, Inserted, Removed};
+use super::machine::Machine;
 use super::model;
 use super::params::BlockedRankParams;
-#[cfg(target_arch = "x86_64")]
-use super::x86::Avx2;
-use crate::address::{identity, reduce};
+use super::place::{Cut, Place};
 use crate::bits::{Line, OutOfMemory, Words, prefetch};
 use crate::digest::Digest;
 use crate::filter::{Absent, Full, Invalid};
@@ -16,41 +15,13 @@ use crate::group::Group;
 use crate::permutation::{Permutation, inverse, multipliers};
 use crate::rank_indexed::table as rank;
 
-/// Which instructions the machine has.
-#[derive(Clone, Copy, Debug)]
-enum Machine {
-    Any,
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-}
-
-impl Machine {
-    fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(proof) = Avx2::detect() {
-            return Self::Avx2(proof);
-        }
-        Self::Any
-    }
-}
-
-/// Where a key belongs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    block: u64,
-    location: u32,
-    print: u64,
-}
-
 /// A table of identities.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     params: BlockedRankParams,
-    shape: Shape,
+    cut: Cut,
     machine: Machine,
     words: Words,
-    /// Cells in use in all blocks.
-    cells: u64,
     back: rank::Table,
     /// Spreads locations over the back table, and back.
     spread: Permutation,
@@ -62,7 +33,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
         let mut words = Words::zeroed(params.blocks() * 8)?;
-        let empty = block::empty(params.shape());
+        let empty = block::empty(&params.shape());
         words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
         Self::of_words(params, words)
     }
@@ -71,20 +42,16 @@ impl Table {
     pub(super) fn of_words(params: BlockedRankParams, words: Words) -> Result<Self, OutOfMemory> {
         let all = params.all_locations();
         let [factor] = multipliers::<1>(1, all);
-        let shape = params.shape();
-        let mut table = Self {
+        Ok(Self {
             params,
-            shape,
+            cut: Cut::new(&params),
             machine: Machine::detect(),
             words,
-            cells: 0,
             back: rank::Table::new(params.back(), rank::Mode::Multiset)?,
             spread: Permutation::new(factor, all),
             gather: Permutation::new(inverse(factor, all), all),
             grow_above: model::most_in_back(params.capacity()),
-        };
-        table.cells = table.blocks().iter().map(|one| u64::from(Index::of(one, shape).len())).sum();
-        Ok(table)
+        })
     }
 
     pub(super) fn params(&self) -> &BlockedRankParams {
@@ -100,9 +67,11 @@ impl Table {
         self.machine = Machine::Any;
     }
 
-    /// Cells in use, those of the back table included.
+    /// Cells in use, those of the back table included. They are counted anew each time, so that nothing has to be read when a
+    /// mapped file is opened.
     pub(super) fn used(&self) -> u64 {
-        self.cells + self.back.used()
+        let cells = |block| u64::from(Index::of(block, &self.cut.shape).len());
+        self.blocks().iter().map(cells).sum::<u64>() + self.back.used()
     }
 
     /// Cells and entries of the back table.
@@ -115,9 +84,8 @@ impl Table {
     }
 
     pub(super) fn clear(&mut self) {
-        let empty = block::empty(self.shape);
+        let empty = block::empty(&self.cut.shape);
         self.words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
-        self.cells = 0;
         self.back.clear();
     }
 
@@ -131,49 +99,22 @@ impl Table {
     }
 
     #[inline]
-    fn block_mut(&mut self, number: u64) -> &mut Block {
-        &mut self.words.as_mut_slice().as_chunks_mut::<8>().0[number as usize]
-    }
-
-    #[inline]
     pub(super) fn prefetch(&self, digest: Digest) {
-        prefetch(self.words.as_slice(), reduce(digest.0, self.params.blocks()) as usize * 8);
+        prefetch(self.words.as_slice(), self.cut.block_of(digest) * 8);
     }
 
-    /// Where a digest belongs. (The block is the same as the identity's quotient, without a division.)
+    /// Where a digest belongs.
     #[inline]
     pub(super) fn place(&self, digest: Digest) -> Place {
-        let block = reduce(digest.0, self.params.blocks());
-        self.place_in(block, identity(digest, self.params.universe()))
-    }
-
-    fn place_of(&self, identity: u64) -> Place {
-        self.place_in(identity / self.per_block(), identity)
-    }
-
-    #[inline]
-    fn per_block(&self) -> u64 {
-        u64::from(self.shape.locations) << self.params.fingerprint()
-    }
-
-    #[inline]
-    fn place_in(&self, block: u64, identity: u64) -> Place {
-        let within = identity - block * self.per_block();
-        let width = self.params.fingerprint();
-        Place { block, location: (within >> width) as u32, print: within & ((1 << width) - 1) }
-    }
-
-    fn identity(&self, place: Place) -> u64 {
-        let location = place.block * u64::from(self.shape.locations) + u64::from(place.location);
-        location << self.params.fingerprint() | place.print
+        self.cut.place(digest)
     }
 
     /// The identity that the back table knows a place by: its location is spread, so that what one block spills does not
     /// fall together, and the identities of one location stay neighbours.
     fn back_identity(&self, place: Place) -> u64 {
-        let location = place.block * u64::from(self.shape.locations) + u64::from(place.location);
+        let location = self.cut.location(place);
         let spread = self.spread.apply(location, self.params.all_locations());
-        spread << self.params.fingerprint() | place.print
+        spread << self.params.fingerprint() | u64::from(place.print)
     }
 
     #[inline]
@@ -183,39 +124,63 @@ impl Table {
 
     #[inline]
     pub(super) fn contains(&self, place: Place) -> bool {
-        let (block, shape) = (self.block(place.block), self.shape);
-        let found = match self.machine {
-            #[cfg(target_arch = "x86_64")]
-            Machine::Avx2(avx2) => avx2.find(block, shape, place.location, place.print),
-            Machine::Any => block::find::<Portable>(block, shape, place.location, place.print),
-        };
-        match found {
+        match self.machine.find(
+            self.block(place.block),
+            &self.cut.shape,
+            place.location,
+            place.print,
+        ) {
             Found::Here => true,
             Found::Nowhere => false,
-            Found::Elsewhere => self.back.contains(self.back_place(place)),
+            Found::Elsewhere => self.back_contains(place),
         }
+    }
+
+    /// A call of its own, so that the common case does not prepare for it.
+    #[inline(never)]
+    fn back_contains(&self, place: Place) -> bool {
+        self.back.contains(self.back_place(place))
+    }
+
+    /// Answers for many digests, of which there are as many as answers.
+    pub(super) fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        let mut waiting = Waiting::new(self, answers);
+        let tell = |number, place, found| match found {
+            Found::Here => waiting.answers[number] = true,
+            Found::Nowhere => waiting.answers[number] = false,
+            Found::Elsewhere => waiting.push(number, place),
+        };
+        self.machine.find_many(self.blocks(), &self.cut, digests, tell);
+        waiting.settle();
     }
 
     /// How often an identity is in.
     pub(super) fn count(&self, place: Place) -> u64 {
-        block::count(self.block(place.block), self.shape, place.location, place.print)
+        block::count(self.block(place.block), &self.cut.shape, place.location, place.print)
             .unwrap_or_else(|| self.back.count(self.back_place(place)))
     }
 
     /// Inserts; true if the identity was not in before.
+    #[inline]
     pub(super) fn insert(&mut self, place: Place) -> Result<bool, Full> {
+        match self.insert_into_block(place) {
+            Inserted::Here(new) => Ok(new),
+            Inserted::Full | Inserted::Elsewhere => self.insert_elsewhere(place),
+        }
+    }
+
+    /// A call of its own, so that the common case does not prepare for it.
+    #[inline(never)]
+    fn insert_elsewhere(&mut self, place: Place) -> Result<bool, Full> {
         let mut place = place;
         loop {
             match self.insert_into_block(place) {
-                Inserted::Here(new) => {
-                    self.cells += 1;
-                    return Ok(new);
-                }
+                Inserted::Here(new) => return Ok(new),
                 Inserted::Elsewhere => {
                     if self.back.used() >= self.grow_above {
-                        let identity = self.identity(place);
+                        let identity = self.cut.identity(place);
                         if self.grow_or_wait() {
-                            place = self.place_of(identity);
+                            place = self.cut.place_of(identity);
                             continue;
                         }
                     }
@@ -226,31 +191,27 @@ impl Table {
         }
     }
 
+    #[inline]
     fn insert_into_block(&mut self, place: Place) -> Inserted {
-        let (machine, shape) = (self.machine, self.shape);
-        let block = self.block_mut(place.block);
-        match machine {
-            #[cfg(target_arch = "x86_64")]
-            Machine::Avx2(avx2) => avx2.insert(block, shape, place.location, place.print),
-            Machine::Any => block::insert::<Portable>(block, shape, place.location, place.print),
-        }
+        let block = block_mut(&mut self.words, place.block);
+        self.machine.insert(block, &self.cut.shape, place.location, place.print)
     }
 
     /// Lowers the threshold of a full block that one more cell is to come to: its highest location moves to the back table, all of it, or
     /// nothing if there is no memory; unless what comes is higher still.
     fn make_room(&mut self, place: Place) -> Result<(), Full> {
-        let (number, shape) = (place.block, self.shape);
+        let (number, shape) = (place.block, self.cut.shape);
         let block = *self.block(number);
-        let highest = block::highest(&block, shape);
+        let highest = block::highest(&block, &shape);
         let Some(location) = highest.filter(|&highest| highest >= place.location) else {
-            block::set_threshold(self.block_mut(number), shape, place.location);
+            block::set_threshold(block_mut(&mut self.words, number), &shape, place.location);
             return Ok(());
         };
         let mut moved = 0;
-        for (_, print) in block::chain(&block, self.shape, location) {
+        for (_, print) in block::chain(&block, &shape, location) {
             let place = self.back_place(Place { block: number, location, print });
             if let Err(full) = self.back.insert(place, 0) {
-                for (_, print) in block::chain(&block, self.shape, location).take(moved) {
+                for (_, print) in block::chain(&block, &shape, location).take(moved) {
                     let place = self.back_place(Place { block: number, location, print });
                     let _ = self.back.remove(place, None);
                 }
@@ -258,43 +219,41 @@ impl Table {
             }
             moved += 1;
         }
-        self.cells = self.cells.saturating_sub(moved as u64);
-        block::lower::<Portable>(self.block_mut(number), shape);
+        block::lower::<Portable>(block_mut(&mut self.words, number), &shape);
         Ok(())
     }
 
     /// Removes one.
+    #[inline]
     pub(super) fn remove(&mut self, place: Place) -> Result<(), Absent> {
-        let (machine, shape) = (self.machine, self.shape);
-        let block = self.block_mut(place.block);
-        let removed = match machine {
-            #[cfg(target_arch = "x86_64")]
-            Machine::Avx2(avx2) => avx2.remove(block, shape, place.location, place.print),
-            Machine::Any => block::remove::<Portable>(block, shape, place.location, place.print),
-        };
-        match removed {
+        let block = block_mut(&mut self.words, place.block);
+        match self.machine.remove(block, &self.cut.shape, place.location, place.print) {
             Removed::Here { spilled } => {
-                self.cells = self.cells.saturating_sub(1);
                 if spilled {
                     self.take_back(place.block);
                 }
             }
             Removed::Nowhere => return Err(Absent),
-            Removed::Elsewhere => {
-                self.back.remove(self.back_place(place), None)?;
-                self.take_back(place.block);
-            }
+            Removed::Elsewhere => return self.remove_elsewhere(place),
         }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn remove_elsewhere(&mut self, place: Place) -> Result<(), Absent> {
+        self.back.remove(self.back_place(place), None)?;
+        self.take_back(place.block);
         Ok(())
     }
 
     /// Brings locations of a block back, from the threshold on, as far as there is room: so the threshold depends on what is in,
     /// and not on what has been.
+    #[inline(never)]
     fn take_back(&mut self, number: u64) {
-        let shape = self.shape;
+        let shape = self.cut.shape;
         let mut groups = Vec::new();
         loop {
-            let index = Index::of(self.block(number), shape);
+            let index = Index::of(self.block(number), &shape);
             let location = index.threshold;
             if location >= shape.locations {
                 return;
@@ -304,15 +263,14 @@ impl Table {
                 return;
             }
             let first = self.back_identity(Place { block: number, location, print: 0 });
-            block::set_threshold(self.block_mut(number), shape, location + 1);
+            block::set_threshold(block_mut(&mut self.words, number), &shape, location + 1);
             for group in &groups {
-                let print = group.identity - first;
+                let print = (group.identity - first) as u32;
                 for _ in 0..group.count {
                     let _ = self.back.remove(self.back.place_of(group.identity), None);
                     self.insert_into_block(Place { block: number, location, print });
                 }
             }
-            self.cells += cells;
         }
     }
 
@@ -327,7 +285,7 @@ impl Table {
     /// Adds so many copies.
     pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
         for done in 0..group.count {
-            let place = self.place_of(group.identity);
+            let place = self.cut.place_of(group.identity);
             if self.lives_in_back(place) {
                 // The back table counts to any number at once.
                 return self.back.add(self.back_group(place, group.count - done));
@@ -339,7 +297,7 @@ impl Table {
 
     /// Takes so many copies away; on an error some are gone.
     pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
-        let place = self.place_of(group.identity);
+        let place = self.cut.place_of(group.identity);
         for done in 0..group.count {
             if self.lives_in_back(place) {
                 self.back.take(self.back_group(place, group.count - done))?;
@@ -352,7 +310,7 @@ impl Table {
     }
 
     fn lives_in_back(&self, place: Place) -> bool {
-        place.location >= Index::of(self.block(place.block), self.shape).threshold
+        place.location >= block::threshold(self.block(place.block))
     }
 
     fn back_group(&self, place: Place, count: u64) -> Group {
@@ -407,7 +365,7 @@ impl Table {
     /// Fills the back table of a table that was made from its blocks.
     pub(super) fn set_back(&mut self, groups: &[Group]) -> Result<(), Full> {
         groups.iter().try_for_each(|group| {
-            let identity = self.back_identity(self.place_of(group.identity));
+            let identity = self.back_identity(self.cut.place_of(group.identity));
             self.back.add(Group { identity, ..*group })
         })
     }
@@ -420,18 +378,17 @@ impl Table {
         for (number, block) in self.blocks().iter().enumerate() {
             let number = number as u64;
             cells.clear();
-            for location in 0..self.shape.locations {
-                let chain = block::chain(block, self.shape, location);
-                cells.extend(
-                    chain.map(|(_, print)| self.identity(Place { block: number, location, print })),
-                );
+            for location in 0..self.cut.shape.locations {
+                let chain = block::chain(block, &self.cut.shape, location);
+                let place = |(_, print)| Place { block: number, location, print };
+                cells.extend(chain.map(|cell| self.cut.identity(place(cell))));
             }
             cells.sort_unstable();
             for run in cells.chunk_by(|a, b| a == b) {
                 take(Group { identity: run[0], value: 0, count: run.len() as u64 });
             }
             // What lives elsewhere has higher locations.
-            let end = (number + 1) * self.per_block();
+            let end = (number + 1) * self.cut.per_block();
             while let Some(group) = back.next_if(|group| group.identity < end) {
                 take(group);
             }
@@ -440,19 +397,20 @@ impl Table {
 
     /// Checks every invariant.
     pub(super) fn validate(&self) -> Result<(), Invalid> {
-        if !self.blocks().iter().all(|one| block::is_valid(one, self.shape)) {
+        let shape = &self.cut.shape;
+        if !self.blocks().iter().all(|one| block::is_valid(one, shape)) {
             return Err(Invalid("a block is not what an insertion or a removal leaves"));
         }
         self.back.validate()?;
-        let elsewhere = |group: &Group| self.lives_in_back(self.place_of(group.identity));
+        let elsewhere = |group: &Group| self.lives_in_back(self.cut.place_of(group.identity));
         if !self.back_groups().iter().all(elsewhere) {
             return Err(Invalid("the back table holds what belongs to a block"));
         }
         let mut groups = Vec::new();
         let has_room = |number: u64| {
-            let index = Index::of(self.block(number), self.shape);
-            let free = u64::from(self.shape.cells.saturating_sub(index.len()));
-            index.threshold < self.shape.locations
+            let index = Index::of(self.block(number), shape);
+            let free = u64::from(shape.cells.saturating_sub(index.len()));
+            index.threshold < shape.locations
                 && free >= self.cells_elsewhere(number, index.threshold, &mut groups)
         };
         if (0..self.params.blocks()).any(has_room) {
@@ -472,9 +430,49 @@ impl Table {
 
     /// Distinct cache lines that an insertion at this place touches.
     pub(super) fn lines_to_insert(&self, place: Place) -> u32 {
-        let index = Index::of(self.block(place.block), self.shape);
-        let back = place.location >= index.threshold || index.len() == self.shape.cells;
+        let index = Index::of(self.block(place.block), &self.cut.shape);
+        let back = place.location >= index.threshold || index.len() == self.cut.shape.cells;
         1 + if back { self.back.lines_to_insert(self.back_place(place)) } else { 0 }
+    }
+}
+
+#[inline]
+fn block_mut(words: &mut Words, number: u64) -> &mut Block {
+    &mut words.as_mut_slice().as_chunks_mut::<8>().0[number as usize]
+}
+
+/// How many questions may wait for the memory of the back table.
+const WAITING: usize = 8;
+
+/// Questions for the back table, asked some time after its memory was asked for.
+struct Waiting<'a> {
+    table: &'a Table,
+    answers: &'a mut [bool],
+    questions: [(usize, rank::Place); WAITING],
+    len: usize,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(table: &'a Table, answers: &'a mut [bool]) -> Self {
+        Self { table, answers, questions: [(0, rank::Place::default()); WAITING], len: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, number: usize, place: Place) {
+        if self.len == WAITING {
+            self.settle();
+        }
+        let place = self.table.back_place(place);
+        self.table.back.prefetch_place(place);
+        self.questions[self.len] = (number, place);
+        self.len += 1;
+    }
+
+    fn settle(&mut self) {
+        for &(number, place) in &self.questions[..self.len] {
+            self.answers[number] = self.table.back.contains(place);
+        }
+        self.len = 0;
     }
 }
 

@@ -11,6 +11,8 @@ use core::arch::x86_64::{
 
 use super::backend::Backend;
 use super::block::{self, Block, Found, Inserted, Removed, Shape};
+use super::place::{Cut, Place};
+use crate::digest::Digest;
 
 /// Proof that this machine has the instructions.
 #[derive(Clone, Copy, Debug)]
@@ -33,18 +35,31 @@ impl Avx2 {
     }
 
     #[inline]
-    pub(super) fn find(self, block: &Block, shape: Shape, location: u32, print: u64) -> Found {
+    pub(super) fn find(self, block: &Block, shape: &Shape, location: u32, print: u32) -> Found {
         // SAFETY: a value of this type exists only where the instructions were detected.
         unsafe { find(block, shape, location, print) }
+    }
+
+    /// As [`find_many`](block::find_many).
+    #[inline]
+    pub(super) fn find_many(
+        self,
+        blocks: &[Block],
+        cut: &Cut,
+        digests: &[Digest],
+        tell: impl FnMut(usize, Place, Found),
+    ) {
+        // SAFETY: as in `find`.
+        unsafe { find_many(blocks, cut, digests, tell) }
     }
 
     #[inline]
     pub(super) fn insert(
         self,
         block: &mut Block,
-        shape: Shape,
+        shape: &Shape,
         location: u32,
-        print: u64,
+        print: u32,
     ) -> Inserted {
         // SAFETY: as in `find`.
         unsafe { insert(block, shape, location, print) }
@@ -54,9 +69,9 @@ impl Avx2 {
     pub(super) fn remove(
         self,
         block: &mut Block,
-        shape: Shape,
+        shape: &Shape,
         location: u32,
-        print: u64,
+        print: u32,
     ) -> Removed {
         // SAFETY: as in `find`.
         unsafe { remove(block, shape, location, print) }
@@ -64,17 +79,27 @@ impl Avx2 {
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-fn find(block: &Block, shape: Shape, location: u32, print: u64) -> Found {
+fn find(block: &Block, shape: &Shape, location: u32, print: u32) -> Found {
     block::find::<Vectors>(block, shape, location, print)
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-fn insert(block: &mut Block, shape: Shape, location: u32, print: u64) -> Inserted {
+fn find_many(
+    blocks: &[Block],
+    cut: &Cut,
+    digests: &[Digest],
+    tell: impl FnMut(usize, Place, Found),
+) {
+    block::find_many::<Vectors>(blocks, cut, digests, tell);
+}
+
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+fn insert(block: &mut Block, shape: &Shape, location: u32, print: u32) -> Inserted {
     block::insert::<Vectors>(block, shape, location, print)
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-fn remove(block: &mut Block, shape: Shape, location: u32, print: u64) -> Removed {
+fn remove(block: &mut Block, shape: &Shape, location: u32, print: u32) -> Removed {
     block::remove::<Vectors>(block, shape, location, print)
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum Mode {
 }
 
 /// Where a key belongs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     bucket: u64,
     location: u32,
@@ -98,6 +98,11 @@ impl Table {
     #[inline]
     pub(crate) fn prefetch(&self, digest: Digest) {
         self.store.prefetch(reduce(digest.0, self.params.layout().buckets));
+    }
+
+    #[inline]
+    pub(crate) fn prefetch_place(&self, place: Place) {
+        self.store.prefetch(place.bucket);
     }
 
     /// Where a digest belongs. (The bucket is the same as the identity's quotient, without a division.)
