@@ -182,16 +182,52 @@ pub(super) enum Found {
     Elsewhere,
 }
 
+/// The first two cells of a chain, found without a branch: few chains are longer, and where a chain ends cannot be foreseen.
+#[derive(Clone, Copy)]
+struct Start {
+    /// Where the first cell is, or would be.
+    first: u32,
+    /// Where the second is, or would be.
+    second: u32,
+    /// Whether there is a first, a second and a third: 1 or 0.
+    has: [u64; 3],
+}
+
+impl Start {
+    #[inline(always)]
+    fn of(index: Index, location: u32) -> Self {
+        let first = (index.base & ((1 << location) - 1)).count_ones();
+        // (Only bytes that nobody has checked lead beyond the last cell.)
+        let second = index.after(first & 63) & 63;
+        let begins = index.base >> location & 1;
+        let goes_on = index.more >> (first & 63) & begins;
+        Self { first, second, has: [begins, goes_on, index.more >> second & goes_on] }
+    }
+
+    /// Whether the first and the second are among these cells: 1 or 0.
+    #[inline(always)]
+    fn among(&self, cells: u64) -> [u64; 2] {
+        [cells >> (self.first & 63) & self.has[0], cells >> self.second & self.has[1]]
+    }
+}
+
 #[inline(always)]
 pub(super) fn find<B: Backend>(block: &Block, shape: &Shape, location: u32, wanted: u32) -> Found {
+    // The common end of a question for a stranger.
+    let equal = B::equal(block, wanted as u8) & shape.more_mask;
     if location >= threshold(block) {
         return Found::Elsewhere;
     }
-    let equal = B::equal(block, wanted as u8);
     if equal == 0 {
         return Found::Nowhere;
     }
     let index = Index::of(block, shape);
+    let start = Start::of(index, location);
+    let [first, second] = start.among(equal);
+    let low_byte_here = first | second;
+    if start.has[2] == 0 && (shape.high == 0 || low_byte_here == 0) {
+        return if low_byte_here == 1 { Found::Here } else { Found::Nowhere };
+    }
     let mut cursor = index.first(location);
     while let Some(cell) = cursor {
         let same = equal >> cell & 1 == 1;

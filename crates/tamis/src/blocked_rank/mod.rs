@@ -183,7 +183,7 @@ impl Filter for BlockedRank {
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        self.table.contains(self.table.place(digest))
+        self.table.contains(digest)
     }
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {

@@ -123,7 +123,8 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn contains(&self, place: Place) -> bool {
+    pub(super) fn contains(&self, digest: Digest) -> bool {
+        let place = self.cut.place(digest);
         match self.machine.find(
             self.block(place.block),
             &self.cut.shape,
@@ -132,14 +133,14 @@ impl Table {
         ) {
             Found::Here => true,
             Found::Nowhere => false,
-            Found::Elsewhere => self.back_contains(place),
+            Found::Elsewhere => self.back_contains(digest),
         }
     }
 
     /// A call of its own, so that the common case does not prepare for it.
     #[inline(never)]
-    fn back_contains(&self, place: Place) -> bool {
-        self.back.contains(self.back_place(place))
+    fn back_contains(&self, digest: Digest) -> bool {
+        self.back.contains(self.back_place(self.cut.place(digest)))
     }
 
     /// Answers for many digests, of which there are as many as answers.
