@@ -78,10 +78,16 @@ pub(crate) fn next(bucket: &impl Bucket, cell: u32) -> Option<u32> {
     bucket.goes_on(cell).then(|| bucket.base().count_ones() + bucket.go_on_below(cell))
 }
 
-/// The cells of the chain at a location, from its start.
+/// The cells of the chain at a location and what they hold, from its start.
 #[inline]
-pub(crate) fn chain<B: Bucket>(bucket: &B, location: u32) -> impl Iterator<Item = u32> {
-    core::iter::successors(first(bucket, location), |&cell| next(bucket, cell))
+pub(crate) fn chain(bucket: impl Bucket, location: u32) -> impl Iterator<Item = (u32, Cell)> {
+    let base = bucket.base();
+    let mut cursor = (base >> location & 1 == 1).then(|| before(base, location));
+    core::iter::from_fn(move || {
+        let cell = cursor?;
+        cursor = bucket.goes_on(cell).then(|| base.count_ones() + bucket.go_on_below(cell));
+        Some((cell, bucket.cell(cell)))
+    })
 }
 
 /// Puts a new cell into the chain at a location, behind all that do not come after it.

@@ -198,6 +198,7 @@ impl Store {
 }
 
 /// A bucket of a store, to read or to write.
+#[derive(Clone, Copy)]
 pub(super) struct View<S> {
     store: S,
     number: u64,
@@ -230,17 +231,16 @@ impl<S: Borrow<Store>> View<S> {
 
     /// Cells in use: the set bits of I0 and IH.
     pub(super) fn len(&self) -> u32 {
-        let store = self.store.borrow();
-        let higher = self.records().map(|record| {
-            field::ones(store.words(), record.index, store.shape.cells[record.level].into())
-        });
-        self.base().count_ones() + higher.sum::<u32>()
+        self.len_and_room().0
     }
 
-    /// The cells that the records of the bucket have room for.
-    fn room(&self) -> u32 {
+    /// Cells in use, and cells that the records of the bucket have room for.
+    fn len_and_room(&self) -> (u32, u32) {
         let store = self.store.borrow();
-        self.records().map(|record| store.shape.cells[record.level]).sum()
+        self.records().fold((self.base().count_ones(), 0), |(len, room), record| {
+            let cells = store.shape.cells[record.level];
+            (len + field::ones(store.words(), record.index, cells.into()), room + cells)
+        })
     }
 
     /// The invariants of one bucket: as many records as the cells need, every owner before its cell, and zeros
@@ -307,7 +307,8 @@ impl<S: BorrowMut<Store>> View<S> {
     /// Makes room for one more cell: borrows an extension if that is needed. False, and nothing changed, if there
     /// is none.
     pub(super) fn make_room(&mut self) -> bool {
-        if self.len() < self.room() {
+        let (len, room) = self.len_and_room();
+        if len < room {
             return true;
         }
         let bucket = self.number;
@@ -331,7 +332,8 @@ impl<S: BorrowMut<Store>> View<S> {
     pub(super) fn release_room(&mut self) {
         let Some(last) = self.records().last().filter(|last| last.level > 0) else { return };
         let store = self.store.borrow();
-        if self.len() + store.shape.cells[last.level] > self.room() {
+        let (len, room) = self.len_and_room();
+        if len + store.shape.cells[last.level] > room {
             return;
         }
         let Some(owner) = self.records().nth(last.level - 1) else { return };
@@ -354,6 +356,10 @@ impl<S: Borrow<Store>> Bucket for View<S> {
     #[inline]
     fn goes_on(&self, cell: u32) -> bool {
         let store = self.store.borrow();
+        if cell < store.shape.cells[0] {
+            let at = store.record(0, self.number).index + u64::from(cell);
+            return store.words()[(at / 64) as usize] >> (at % 64) & 1 == 1;
+        }
         self.locate(cell)
             .is_some_and(|(record, cell)| field::get(store.words(), record.index + cell, 1) == 1)
     }
@@ -361,6 +367,9 @@ impl<S: Borrow<Store>> Bucket for View<S> {
     #[inline]
     fn go_on_below(&self, cell: u32) -> u32 {
         let store = self.store.borrow();
+        if cell <= store.shape.cells[0] {
+            return field::ones(store.words(), store.record(0, self.number).index, cell.into());
+        }
         let mut left = u64::from(cell);
         let mut count = 0;
         for record in self.records() {
@@ -377,7 +386,13 @@ impl<S: Borrow<Store>> Bucket for View<S> {
     #[inline]
     fn cell(&self, cell: u32) -> Cell {
         let store = self.store.borrow();
-        let Some((record, cell)) = self.locate(cell) else { return Cell { print: 0, extra: 0 } };
+        let (record, cell) = if cell < store.shape.cells[0] {
+            (store.record(0, self.number), cell.into())
+        } else if let Some(located) = self.locate(cell) {
+            located
+        } else {
+            return Cell { print: 0, extra: 0 };
+        };
         let (print, extra) = (store.shape.print, store.shape.extra);
         let words = store.words();
         Cell {

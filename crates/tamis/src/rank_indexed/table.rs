@@ -43,6 +43,14 @@ pub(crate) struct Place {
     identity: u64,
 }
 
+/// Equal cells of a chain.
+#[derive(Clone, Copy, Default)]
+struct Copies {
+    cells: u32,
+    /// The last of them is the one that is not full.
+    last: Option<(u32, Cell)>,
+}
+
 /// A table of identities.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
@@ -138,21 +146,18 @@ impl Table {
     /// The cells with this fingerprint (and this value, if it matters), from first to last in their chain.
     #[inline]
     fn equal_cells(&self, place: Place, value: Option<u64>) -> impl Iterator<Item = (u32, Cell)> {
-        let view = self.store.bucket(place.bucket);
-        let mut cursor = bucket::first(&view, place.location);
-        core::iter::from_fn(move || {
-            let cell = cursor?;
-            cursor = bucket::next(&view, cell);
-            Some((cell, view.cell(cell)))
-        })
-        .skip_while(move |(_, content)| content.print < place.print)
-        .take_while(move |(_, content)| content.print == place.print)
-        .filter(move |(_, content)| value.is_none_or(|value| content.extra == value))
+        bucket::chain(self.store.bucket(place.bucket), place.location)
+            .skip_while(move |(_, content)| content.print < place.print)
+            .take_while(move |(_, content)| content.print == place.print)
+            .filter(move |(_, content)| value.is_none_or(|value| content.extra == value))
     }
 
     #[inline]
     pub(crate) fn contains(&self, place: Place) -> bool {
-        self.equal_cells(place, None).next().is_some()
+        let mut chain = bucket::chain(self.store.bucket(place.bucket), place.location);
+        // In order of fingerprint.
+        let found = chain.find(|(_, content)| content.print >= place.print);
+        found.is_some_and(|(_, content)| content.print == place.print)
             || !self.spill.is_empty() && !self.spill.of(place.identity).is_empty()
     }
 
@@ -182,15 +187,20 @@ impl Table {
 
     /// Inserts; true if the identity was not in before.
     pub(crate) fn insert(&mut self, place: Place, value: u64) -> Result<bool, Full> {
-        let new = !self.contains(place);
+        let (mut place, mut copies) = (place, self.copies(place, value));
+        let new = match self.mode {
+            // Others may have another value.
+            Mode::Map => !self.contains(place),
+            _ => copies.cells == 0 && self.spill.of(place.identity).is_empty(),
+        };
         if !new && self.mode == Mode::Set {
             return Ok(false);
         }
-        let mut place = place;
         if self.used() >= self.grow_at {
             place = self.grow_for(place);
+            copies = self.copies(place, value);
         }
-        if !self.put(place, value) {
+        if !self.put_beside(place, value, copies) {
             if !self.spill.add(place.identity, value, 1) {
                 return Err(Full { keys: self.used(), inserted: 0 });
             }
@@ -201,23 +211,28 @@ impl Table {
         Ok(new)
     }
 
+    /// The cells that are equal to one with this value.
+    fn copies(&self, place: Place, value: u64) -> Copies {
+        self.equal_cells(place, self.told_apart(value)).fold(Copies::default(), |copies, last| {
+            Copies { cells: copies.cells + 1, last: Some(last) }
+        })
+    }
+
     /// Puts one more into the bucket: counts up, or takes a cell. False, and nothing changed, if that cannot be.
     fn put(&mut self, place: Place, value: u64) -> bool {
-        let value_told = self.told_apart(value);
-        let (mut copies, mut last) = (0, None);
-        for (cell, content) in self.equal_cells(place, value_told) {
-            copies += 1;
-            last = Some((cell, content));
-        }
+        self.put_beside(place, value, self.copies(place, value))
+    }
+
+    fn put_beside(&mut self, place: Place, value: u64, copies: Copies) -> bool {
         let mut view = self.store.bucket_mut(place.bucket);
         if self.mode == Mode::Counting
-            && let Some((cell, content)) = last
+            && let Some((cell, content)) = copies.last
             && content.extra < MAX_COUNTER
         {
             view.set_cell(cell, Cell { extra: content.extra + 1, ..content });
             return true;
         }
-        if copies >= MAX_COPIES || !view.make_room() {
+        if copies.cells >= MAX_COPIES || !view.make_room() {
             return false;
         }
         let content = Cell { print: place.print, extra: value };
@@ -363,8 +378,7 @@ impl Table {
         while base != 0 {
             let location = base.trailing_zeros();
             base &= base - 1;
-            for cell in bucket::chain(&view, location) {
-                let Cell { print, extra } = view.cell(cell);
+            for (_, Cell { print, extra }) in bucket::chain(view, location) {
                 let identity = start + (u64::from(location) << width) + print;
                 let (value, count) = match self.mode {
                     Mode::Counting => (0, extra + 1),
@@ -394,8 +408,7 @@ impl Table {
             let place = self.place_of(start);
             let view = self.store.bucket(place.bucket);
             let chain_start = start >> width << width;
-            for cell in bucket::chain(&view, place.location) {
-                let Cell { print, extra } = view.cell(cell);
+            for (_, Cell { print, extra }) in bucket::chain(view, place.location) {
                 let (identity, value) = (chain_start + print, extra);
                 if !range.contains(&identity) {
                     continue;
@@ -443,8 +456,7 @@ impl Table {
             let mut walked = 0;
             for location in 0..self.params.layout().locations {
                 let mut before: Option<Cell> = None;
-                for cell in bucket::chain(&view, location) {
-                    let content = view.cell(cell);
+                for (_, content) in bucket::chain(view, location) {
                     if before.is_some_and(|before| !self.in_order(before, content)) {
                         return Err(Invalid("a chain is not in order"));
                     }
@@ -477,9 +489,9 @@ impl Table {
     pub(crate) fn lines_to_contain(&self, place: Place) -> u32 {
         let view = self.store.bucket(place.bucket);
         let mut walked = Vec::new();
-        for cell in bucket::chain(&view, place.location) {
+        for (cell, content) in bucket::chain(view, place.location) {
             walked.push(cell);
-            if view.cell(cell).print >= place.print {
+            if content.print >= place.print {
                 break;
             }
         }
