@@ -12,8 +12,9 @@ pub(super) trait Backend {
     /// Moves the bytes from `at` on up by one, and puts a byte there; the last of the cells is dropped.
     fn open(block: &mut Block, cells: u32, at: u32, byte: u8);
 
-    /// Moves the bytes behind `at` down by one; a zero comes in at the end.
-    fn close(block: &mut Block, cells: u32, at: u32);
+    /// Puts a byte at `changed`, which is not behind `at`, then moves the bytes behind `at` down by one; a zero comes in at the end.
+    /// (In one step: a vector that is loaded just after one of its bytes was stored has to wait for it.)
+    fn close(block: &mut Block, cells: u32, at: u32, changed: u32, byte: u8);
 }
 
 /// Words, for any machine.
@@ -59,7 +60,9 @@ impl Backend for Portable {
     }
 
     #[inline(always)]
-    fn close(block: &mut Block, cells: u32, at: u32) {
+    fn close(block: &mut Block, cells: u32, at: u32, changed: u32, byte: u8) {
+        let (word, offset) = (changed as usize / 8, changed % 8 * 8);
+        block[word] = block[word] & !(0xff << offset) | u64::from(byte) << offset;
         let last = (cells - 1) / 8;
         let mut carry = 0;
         for word in (at / 8..=last).rev() {

@@ -130,6 +130,21 @@ impl Index {
         self.base.count_ones() + (self.more & ((1 << cell) - 1)).count_ones()
     }
 
+    /// The cells of the chain at a location.
+    #[inline(always)]
+    fn chain(self, location: u32) -> impl Iterator<Item = u32> {
+        core::iter::successors(self.first(location), move |&cell| self.next(cell))
+    }
+
+    /// The end of the chain at a location.
+    #[inline(always)]
+    fn end(self, location: u32) -> Option<End> {
+        self.chain(location).fold(None, |end: Option<End>, last| {
+            let (base, more) = end.map_or((1 << location, 0), |before| (0, 1 << before.last));
+            Some(End { last, base, more })
+        })
+    }
+
     /// Opens IH at a cell, which is the end of its chain.
     #[inline(always)]
     fn open(&mut self, cell: u32) {
@@ -182,6 +197,21 @@ pub(super) enum Found {
     Elsewhere,
 }
 
+/// The last cell of a chain, and the bit of I0 or IH that owns it.
+#[derive(Clone, Copy)]
+struct End {
+    last: u32,
+    base: u64,
+    more: u64,
+}
+
+/// `yes` or `no`, by a condition of 1 or 0 that cannot be foreseen: never a branch.
+#[inline(always)]
+fn select(condition: u64, yes: u32, no: u32) -> u32 {
+    let mask = (condition as u32).wrapping_neg();
+    yes & mask | no & !mask
+}
+
 /// The first two cells of a chain, found without a branch: few chains are longer, and where a chain ends cannot be foreseen.
 #[derive(Clone, Copy)]
 struct Start {
@@ -198,16 +228,27 @@ impl Start {
     fn of(index: Index, location: u32) -> Self {
         let first = (index.base & ((1 << location) - 1)).count_ones();
         // (Only bytes that nobody has checked lead beyond the last cell.)
-        let second = index.after(first & 63) & 63;
+        let second = index.after(first) & 63;
         let begins = index.base >> location & 1;
-        let goes_on = index.more >> (first & 63) & begins;
+        let goes_on = index.more >> first & begins;
         Self { first, second, has: [begins, goes_on, index.more >> second & goes_on] }
+    }
+
+    /// The last of the two.
+    #[inline(always)]
+    fn end(&self, location: u32) -> End {
+        let [_, goes_on, _] = self.has;
+        End {
+            last: select(goes_on, self.second, self.first),
+            base: (1 - goes_on) << location,
+            more: goes_on << self.first,
+        }
     }
 
     /// Whether the first and the second are among these cells: 1 or 0.
     #[inline(always)]
     fn among(&self, cells: u64) -> [u64; 2] {
-        [cells >> (self.first & 63) & self.has[0], cells >> self.second & self.has[1]]
+        [cells >> self.first & self.has[0], cells >> self.second & self.has[1]]
     }
 }
 
@@ -228,15 +269,17 @@ pub(super) fn find<B: Backend>(block: &Block, shape: &Shape, location: u32, want
     if start.has[2] == 0 && (shape.high == 0 || low_byte_here == 0) {
         return if low_byte_here == 1 { Found::Here } else { Found::Nowhere };
     }
-    let mut cursor = index.first(location);
-    while let Some(cell) = cursor {
-        let same = equal >> cell & 1 == 1;
-        if same && (shape.high == 0 || high(block, shape, cell) == wanted >> 8) {
-            return Found::Here;
-        }
-        cursor = index.next(cell);
+    if index.chain(location).any(|cell| is_same(block, shape, equal, cell, wanted)) {
+        Found::Here
+    } else {
+        Found::Nowhere
     }
-    Found::Nowhere
+}
+
+/// Whether a cell has this fingerprint, where `equal` says which have its low byte.
+#[inline(always)]
+fn is_same(block: &Block, shape: &Shape, equal: u64, cell: u32, wanted: u32) -> bool {
+    equal >> cell & 1 == 1 && (shape.high == 0 || high(block, shape, cell) == wanted >> 8)
 }
 
 /// Asks for many digests, and tells the number of each, its place and what was found there. Lines are fetched ahead.
@@ -271,8 +314,7 @@ pub(super) fn chain(
     shape: &Shape,
     location: u32,
 ) -> impl Iterator<Item = (u32, u32)> {
-    let index = Index::of(block, shape);
-    let cells = core::iter::successors(index.first(location), move |&cell| index.next(cell));
+    let cells = Index::of(block, shape).chain(location);
     cells.map(move |cell| (cell, print(block, shape, cell)))
 }
 
@@ -301,20 +343,20 @@ pub(super) fn insert<B: Backend>(
     if index.len() >= shape.cells {
         return Inserted::Full;
     }
-    let (mut is_new, mut last) = (true, None);
-    let mut cursor = index.first(location);
-    while let Some(cell) = cursor {
-        is_new &= print(block, shape, cell) != new;
-        last = Some(cell);
-        cursor = index.next(cell);
+    let equal = B::equal(block, new as u8) & shape.more_mask;
+    let start = Start::of(index, location);
+    let [first, second] = start.among(equal);
+    let (mut is_new, mut last) = (true, start.end(location).last);
+    if first | second | start.has[2] == 1 {
+        for cell in index.chain(location) {
+            is_new &= !is_same(block, shape, equal, cell, new);
+            last = cell;
+        }
     }
-    let cell = if let Some(last) = last {
-        index.more |= 1 << last;
-        index.after(last)
-    } else {
-        index.base |= 1 << location;
-        (index.base & ((1 << location) - 1)).count_ones()
-    };
+    let [begins, ..] = start.has;
+    let cell = select(begins, index.after(last), start.first);
+    index.base |= 1 << location;
+    index.more |= begins << last;
     index.open(cell);
     B::open(block, shape.cells, cell, new as u8);
     if shape.high > 0 {
@@ -348,55 +390,51 @@ pub(super) fn remove<B: Backend>(
     location: u32,
     old: u32,
 ) -> Removed {
+    let equal = B::equal(block, old as u8) & shape.more_mask;
     if location >= threshold(block) {
         return Removed::Elsewhere;
     }
-    if B::equal(block, old as u8) == 0 {
+    if equal == 0 {
         return Removed::Nowhere;
     }
     let index = Index::of(block, shape);
-    let (mut found, mut before, mut last) = (None, None, None);
-    let mut cursor = index.first(location);
-    while let Some(cell) = cursor {
-        if found.is_none() && print(block, shape, cell) == old {
-            found = Some(cell);
-        }
-        (before, last) = (last, Some(cell));
-        cursor = index.next(cell);
+    let start = Start::of(index, location);
+    let mut end = start.end(location);
+    if start.has[2] == 1 {
+        end = index.end(location).unwrap_or(end);
     }
-    // A chain that leaves the cells is of bytes that nobody has checked.
-    let (Some(found), Some(last)) = (found, last.filter(|&last| last < shape.cells)) else {
-        return Removed::Nowhere;
+    let found = if start.has[2] == 0 && shape.high == 0 {
+        let [first, second] = start.among(equal);
+        (first | second == 1).then_some(select(first, start.first, start.second))
+    } else {
+        index.chain(location).find(|&cell| is_same(block, shape, equal, cell, old))
     };
-    let moved = print(block, shape, last);
-    close::<B>(block, shape, index, location, before, last);
-    if found != last {
-        set_print(block, shape, found, moved);
-    }
+    // A chain that leaves the cells is of bytes that nobody has checked.
+    let Some(found) = found.filter(|_| end.last < shape.cells) else { return Removed::Nowhere };
+    // The last cell of the chain takes the place of the one that goes.
+    let moved = print(block, shape, end.last);
+    close::<B>(block, shape, index, end, (found, moved));
     Removed::Here { spilled: index.threshold < shape.locations }
 }
 
-/// Closes the last cell of a chain, which `before` owns, or the location if there is none.
+/// Puts a fingerprint into a cell, then closes the last cell of its chain.
 #[inline(always)]
 fn close<B: Backend>(
     block: &mut Block,
     shape: &Shape,
     mut index: Index,
-    location: u32,
-    before: Option<u32>,
-    last: u32,
+    end: End,
+    (found, moved): (u32, u32),
 ) {
-    match before {
-        Some(before) => index.more &= !(1 << before),
-        None => index.base &= !(1 << location),
-    }
-    index.close(last);
-    B::close(block, shape.cells, last);
+    index.base &= !end.base;
+    index.more &= !end.more;
+    index.close(end.last);
+    B::close(block, shape.cells, end.last, found, moved as u8);
     if shape.high > 0 {
         let start = u64::from(shape.cells * 8);
-        let at = start + u64::from(last * shape.high);
-        let end = start + u64::from(shape.cells * shape.high);
-        crate::bits::field::close(block, at, end, shape.high, 0);
+        let cell = |cell: u32| start + u64::from(cell * shape.high);
+        crate::bits::field::put(block, cell(found), shape.high, u64::from(moved >> 8));
+        crate::bits::field::close(block, cell(end.last), cell(shape.cells), shape.high, 0);
     }
     index.put(block, shape);
 }
@@ -405,15 +443,9 @@ fn close<B: Backend>(
 pub(super) fn lower<B: Backend>(block: &mut Block, shape: &Shape) {
     let Some(location) = highest(block, shape) else { return };
     let mut index = Index::of(block, shape);
-    while let Some(first) = index.first(location) {
-        let (mut before, mut last) = (None, first);
-        while let Some(next) = index.next(last) {
-            (before, last) = (Some(last), next);
-        }
-        if last >= shape.cells {
-            break; // Of bytes that nobody has checked.
-        }
-        close::<B>(block, shape, index, location, before, last);
+    while let Some(end) = index.end(location).filter(|end| end.last < shape.cells) {
+        let kept = print(block, shape, end.last);
+        close::<B>(block, shape, index, end, (end.last, kept));
         index = Index::of(block, shape);
     }
     Index { base: index.base & !(1 << location), threshold: location, ..index }.put(block, shape);

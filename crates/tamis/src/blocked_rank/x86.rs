@@ -179,10 +179,15 @@ impl Backend for Vectors {
     }
 
     #[inline(always)]
-    fn close(block: &mut Block, cells: u32, at: u32) {
+    fn close(block: &mut Block, cells: u32, at: u32, changed: u32, byte: u8) {
         let ((low, high), (low_at, high_at)) = (load(block), numbers());
         // SAFETY: AVX2 as in `numbers`.
         let closed = unsafe {
+            let change = |old, numbers| {
+                let here = _mm256_cmpeq_epi8(numbers, _mm256_set1_epi8(changed as i8));
+                _mm256_blendv_epi8(old, _mm256_set1_epi8(byte as i8), here)
+            };
+            let (low, high) = (change(low, low_at), change(high, high_at));
             // Every byte one place down.
             let low_down =
                 _mm256_alignr_epi8::<1>(_mm256_permute2x128_si256::<0x21>(low, high), low);
