@@ -99,7 +99,7 @@ impl Layout for BlockedParams {
 
     #[inline]
     fn lines(&self, digest: Digest) -> impl Iterator<Item = u64> {
-        iter::once(self.place(digest).0 as u64 * 64)
+        iter::once(self.layout().range(digest).start as u64 * 64)
     }
 
     fn bits(&self) -> u64 {

@@ -4,6 +4,7 @@ use alloc::vec;
 
 use super::params::BlockedParams;
 use crate::any::Kind;
+use crate::bits::block::Backend;
 use crate::bits::{self, OutOfMemory, Words};
 use crate::coder::{self, Effort};
 use crate::delta::Flips;
@@ -32,12 +33,13 @@ pub struct BlockedBloom {
     params: BlockedParams,
     label: Label,
     words: Words,
+    backend: Backend,
 }
 
 impl BlockedBloom {
     /// A filter around words that were made elsewhere in the house.
     pub(super) fn from_parts(params: BlockedParams, label: Label, words: Words) -> Self {
-        Self { params, label, words }
+        Self { params, label, words, backend: Backend::detect() }
     }
 
     /// All words, to write.
@@ -91,14 +93,17 @@ impl Filter for BlockedBloom {
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        let (start, mut positions) = self.params.place(digest);
-        let block = &self.words.as_slice()[start..start + self.params.words_per_block()];
-        positions.all(|at| block[at / 64] >> (at % 64) & 1 == 1)
+        self.backend.contains(self.words.as_slice(), self.params.layout(), digest)
+    }
+
+    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        let (words, blocks) = (self.words.as_slice(), self.params.layout());
+        self.backend.contains_many(words, blocks, digests, answers);
     }
 
     #[inline]
     fn prefetch(&self, digest: Digest) {
-        bits::prefetch(self.words.as_slice(), self.params.place(digest).0);
+        bits::prefetch(self.words.as_slice(), self.params.layout().range(digest).start);
     }
 
     fn footprint(&self) -> u64 {
@@ -123,16 +128,7 @@ impl Filter for BlockedBloom {
 impl Insert for BlockedBloom {
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
-        let (start, positions) = self.params.place(digest);
-        let words_per_block = self.params.words_per_block();
-        let block = &mut self.words.as_mut_slice()[start..start + words_per_block];
-        let mut new = false;
-        for at in positions {
-            let word = &mut block[at / 64];
-            let bit = 1 << (at % 64);
-            new |= *word & bit == 0;
-            *word |= bit;
-        }
+        let new = self.backend.insert(self.words.as_mut_slice(), self.params.layout(), digest);
         self.label.keys = self.label.keys.saturating_add(1);
         Ok(new)
     }
@@ -151,7 +147,7 @@ impl Stored for BlockedBloom {
     }
 
     fn new(params: BlockedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
-        Ok(Self { params, label: label.into(), words: Words::zeroed(params.bits() / 64)? })
+        Ok(Self::from_parts(params, label.into(), Words::zeroed(params.bits() / 64)?))
     }
 
     fn clear(&mut self) {
@@ -182,6 +178,6 @@ impl Stored for BlockedBloom {
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = frame.begin::<Self>()?;
         let words = frame.array(ARRAY, params.bits())?;
-        Ok(Self { params, label, words })
+        Ok(Self::from_parts(params, label, words))
     }
 }

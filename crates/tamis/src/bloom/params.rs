@@ -3,7 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::address::{MAX_BLOCK_PROBES, block_probes, probes, reduce};
+use crate::address::{MAX_BLOCK_PROBES, probes};
+use crate::bits::block::Blocks;
 use crate::digest::Digest;
 use crate::filter::{InvalidParam, Params};
 
@@ -133,9 +134,7 @@ impl Params for CountingParams {
 /// Layout of a [`BlockedBloom`](super::BlockedBloom) filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedParams {
-    blocks: u64,
-    block: u32,
-    hashes: u32,
+    layout: Blocks,
 }
 
 impl BlockedParams {
@@ -153,47 +152,43 @@ impl BlockedParams {
             });
         }
         check("hashes", hashes.into(), 1..=MAX_BLOCK_PROBES.into(), "1 to 32")?;
-        Ok(Self { blocks, block, hashes })
+        Ok(Self { layout: Blocks { number: blocks, bits: block, hashes } })
     }
 
     /// Blocks in the array.
     pub fn blocks(&self) -> u64 {
-        self.blocks
+        self.layout.number
     }
 
     /// Bits in a block.
     pub fn block(&self) -> u32 {
-        self.block
+        self.layout.bits
     }
 
     /// Bits of a key.
     pub fn hashes(&self) -> u32 {
-        self.hashes
+        self.layout.hashes
+    }
+
+    pub(super) fn layout(&self) -> &Blocks {
+        &self.layout
     }
 
     /// Bits in the array.
     pub fn bits(&self) -> u64 {
-        self.blocks * u64::from(self.block)
+        self.blocks() * u64::from(self.block())
     }
 
     /// Words in a block.
     pub(super) fn words_per_block(&self) -> usize {
-        self.block as usize / 64
-    }
-
-    /// The first word of the digest's block, and its bit positions there.
-    #[inline]
-    pub(super) fn place(&self, digest: Digest) -> (usize, impl Iterator<Item = usize> + use<>) {
-        let block = reduce(digest.0, self.blocks) as usize;
-        let positions = block_probes(digest, self.hashes, self.block.trailing_zeros());
-        (block * self.words_per_block(), positions)
+        self.block() as usize / 64
     }
 
     /// The bits of a digest, counted from the start of the array.
     #[inline]
     pub(crate) fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {
-        let (start, positions) = self.place(digest);
-        positions.map(move |at| (start * 64 + at) as u64)
+        let start = self.layout.range(digest).start;
+        self.layout.probes(digest).positions().map(move |at| (start * 64 + at) as u64)
     }
 }
 
@@ -201,7 +196,7 @@ impl Params for BlockedParams {
     const NAMES: &'static [&'static str] = &["blocks", "block", "hashes"];
 
     fn values(&self) -> Vec<u64> {
-        vec![self.blocks, self.block.into(), self.hashes.into()]
+        vec![self.blocks(), self.block().into(), self.hashes().into()]
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {

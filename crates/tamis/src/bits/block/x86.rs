@@ -2,12 +2,14 @@
 
 use core::arch::x86_64::{
     __m256i, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps,
-    _mm256_cmpgt_epi32, _mm256_mullo_epi32, _mm256_permutevar8x32_epi32, _mm256_set1_epi32,
-    _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_slli_epi32,
-    _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_testc_si256,
+    _mm256_cmpgt_epi32, _mm256_extract_epi32, _mm256_mullo_epi32, _mm256_permutevar8x32_epi32,
+    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x,
+    _mm256_slli_epi32, _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_testc_si256,
 };
 
+use super::Blocks;
 use crate::address::{BLOCK_SALTS, BlockProbes};
+use crate::digest::Digest;
 
 /// Four words from `at` on, zeros where there are none.
 #[inline]
@@ -21,37 +23,126 @@ fn quarter(block: &[u64], at: usize) -> __m256i {
     }
 }
 
+/// The words that positions in a block are cut from.
+#[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn holds_avx2(block: &[u64], probes: BlockProbes) -> bool {
-    let BlockProbes { word, count, range } = probes;
-    let (low, high) = (quarter(block, 0), quarter(block, 4));
-    let halves = _mm256_set1_epi64x(word as i64);
-    let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    for (chunk, salts) in BLOCK_SALTS.as_chunks::<8>().0.iter().enumerate() {
-        let left = count as i32 - 8 * chunk as i32;
-        if left <= 0 {
-            break;
-        }
-        let [a, b, c, d, e, f, g, h] = salts.map(|salt| salt as i32);
-        let product = _mm256_mullo_epi32(halves, _mm256_setr_epi32(a, b, c, d, e, f, g, h));
-        let scaled =
-            _mm256_mullo_epi32(_mm256_srli_epi32::<10>(product), _mm256_set1_epi32(range as i32));
-        let position = _mm256_srli_epi32::<22>(scaled);
-        let index = _mm256_srli_epi32::<5>(position);
-        // Bit 3 of the index says which half of the block; it goes to where the blend looks for it.
-        let words = _mm256_castps_si256(_mm256_blendv_ps(
-            _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, index)),
-            _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, index)),
-            _mm256_castsi256_ps(_mm256_slli_epi32::<28>(index)),
-        ));
-        let bits = _mm256_srlv_epi32(words, _mm256_and_si256(position, _mm256_set1_epi32(31)));
-        // A one in every lane that counts.
-        let asked = _mm256_srli_epi32::<31>(_mm256_cmpgt_epi32(_mm256_set1_epi32(left), lanes));
-        if _mm256_testc_si256(bits, asked) == 0 {
-            return false;
+fn broadcast(word: u64) -> __m256i {
+    _mm256_set1_epi64x(word as i64)
+}
+
+/// Eight of the positions of a key.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn positions(halves: __m256i, salts: &[u32; 8], range: u32) -> __m256i {
+    let [a, b, c, d, e, f, g, h] = salts.map(|salt| salt as i32);
+    let product = _mm256_mullo_epi32(halves, _mm256_setr_epi32(a, b, c, d, e, f, g, h));
+    // Where the range is a power of two the top bits are the same without the second multiplication.
+    match range {
+        512 => _mm256_srli_epi32::<23>(product),
+        256 => _mm256_srli_epi32::<24>(product),
+        _ => {
+            let range = _mm256_set1_epi32(range as i32);
+            _mm256_srli_epi32::<22>(_mm256_mullo_epi32(_mm256_srli_epi32::<10>(product), range))
         }
     }
-    true
+}
+
+/// Whether the bits of a block at eight positions are set, of which the first `left` count.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn are_set((low, high): (__m256i, __m256i), position: __m256i, left: u32) -> bool {
+    let index = _mm256_srli_epi32::<5>(position);
+    // Bit 3 of the index says which half of the block; it goes to where the blend looks for it.
+    let words = _mm256_castps_si256(_mm256_blendv_ps(
+        _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, index)),
+        _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, index)),
+        _mm256_castsi256_ps(_mm256_slli_epi32::<28>(index)),
+    ));
+    let bits = _mm256_srlv_epi32(words, _mm256_and_si256(position, _mm256_set1_epi32(31)));
+    // A one in every lane that counts.
+    let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let counts = _mm256_cmpgt_epi32(_mm256_set1_epi32(left as i32), lanes);
+    _mm256_testc_si256(bits, _mm256_srli_epi32::<31>(counts)) == 1
+}
+
+/// The salts of a key with so many bits, eight at a time, with the bits from there on.
+#[inline]
+fn chunks(count: u32) -> impl Iterator<Item = (&'static [u32; 8], u32)> {
+    BLOCK_SALTS
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .zip(0..count.div_ceil(8))
+        .map(move |(salts, chunk)| (salts, count - 8 * chunk))
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn holds_avx2(block: &[u64], probes: BlockProbes) -> bool {
+    let (halves, words) = ((quarter(block, 0), quarter(block, 4)), broadcast(probes.word));
+    chunks(probes.count)
+        .all(|(salts, left)| are_set(halves, positions(words, salts, probes.range), left))
+}
+
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn contains_avx2(words: &[u64], blocks: &Blocks, digest: Digest) -> bool {
+    holds_avx2(&words[blocks.range(digest)], blocks.probes(digest))
+}
+
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn contains_many_avx2(
+    words: &[u64],
+    blocks: &Blocks,
+    digests: &[Digest],
+    answers: &mut [bool],
+) {
+    blocks.contain_many(words, digests, answers, |block, probes| holds_avx2(block, probes));
+}
+
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn insert_avx2(words: &mut [u64], blocks: &Blocks, digest: Digest) -> bool {
+    let (block, probes) = (&mut words[blocks.range(digest)], blocks.probes(digest));
+    // Each of both sizes by itself: then no position is checked.
+    if let Ok(block) = <&mut [u64; 8]>::try_from(&mut *block) {
+        insert_into(block, probes)
+    } else if let Ok(block) = <&mut [u64; 4]>::try_from(block) {
+        insert_into(block, probes)
+    } else {
+        false
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi2")]
+fn insert_into<const WORDS: usize>(block: &mut [u64; WORDS], probes: BlockProbes) -> bool {
+    let (halves, words) = ((quarter(block, 0), quarter(block, 4)), broadcast(probes.word));
+    let mut new = false;
+    for (salts, left) in chunks(probes.count) {
+        let position = positions(words, salts, probes.range);
+        new |= !are_set(halves, position, left);
+        let mut set = |at: i32| block[at as usize / 64 % WORDS] |= 1 << (at % 64);
+        set(_mm256_extract_epi32::<0>(position));
+        if left >= 8 {
+            set(_mm256_extract_epi32::<1>(position));
+            set(_mm256_extract_epi32::<2>(position));
+            set(_mm256_extract_epi32::<3>(position));
+            set(_mm256_extract_epi32::<4>(position));
+            set(_mm256_extract_epi32::<5>(position));
+            set(_mm256_extract_epi32::<6>(position));
+            set(_mm256_extract_epi32::<7>(position));
+        } else {
+            let rest = [
+                _mm256_extract_epi32::<1>(position),
+                _mm256_extract_epi32::<2>(position),
+                _mm256_extract_epi32::<3>(position),
+                _mm256_extract_epi32::<4>(position),
+                _mm256_extract_epi32::<5>(position),
+                _mm256_extract_epi32::<6>(position),
+            ];
+            rest.into_iter().take(left as usize - 1).for_each(set);
+        }
+    }
+    new
 }
 
 #[target_feature(enable = "popcnt")]
