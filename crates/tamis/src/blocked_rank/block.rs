@@ -43,7 +43,7 @@ pub(super) struct Shape {
 
 impl Shape {
     /// L and Z are 1 to 64, and fit.
-    pub(super) fn new(cells: u32, locations: u32, high: u32) -> Self {
+    pub(super) const fn new(cells: u32, locations: u32, high: u32) -> Self {
         let base_at = THRESHOLD_AT - locations;
         Self {
             cells,
@@ -54,6 +54,12 @@ impl Shape {
             base_mask: u64::MAX >> (64 - locations),
             more_mask: u64::MAX >> (64 - cells),
         }
+    }
+
+    /// Whether this is the other one.
+    #[inline(always)]
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (self.cells, self.locations, self.high) == (other.cells, other.locations, other.high)
     }
 
     /// The most locations of a block with so many cells; `None` if so many do not fit.

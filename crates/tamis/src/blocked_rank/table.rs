@@ -1,6 +1,7 @@
 //! The blocks and the back table behind them: a multiset of identities that never loses one.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::backend::Portable;
 use super::block::{self, Block, Found, Index, Inserted, Removed};
@@ -259,14 +260,16 @@ impl Table {
             if location >= shape.locations {
                 return;
             }
-            let cells = self.cells_elsewhere(number, location, &mut groups);
-            if cells > u64::from(shape.cells.saturating_sub(index.len())) {
+            let elsewhere = self.elsewhere(number, location);
+            let free = u64::from(shape.cells.saturating_sub(index.len()));
+            if self.back.count_between(elsewhere.clone()) > free {
                 return;
             }
-            let first = self.back_identity(Place { block: number, location, print: 0 });
+            groups.clear();
+            self.back.groups_between(elsewhere.clone(), &mut groups);
             block::set_threshold(block_mut(&mut self.words, number), &shape, location + 1);
             for group in &groups {
-                let print = (group.identity - first) as u32;
+                let print = (group.identity - elsewhere.start) as u32;
                 for _ in 0..group.count {
                     let _ = self.back.remove(self.back.place_of(group.identity), None);
                     self.insert_into_block(Place { block: number, location, print });
@@ -275,12 +278,10 @@ impl Table {
         }
     }
 
-    /// How many cells the back table holds of a location, and what is in them.
-    fn cells_elsewhere(&self, block: u64, location: u32, groups: &mut Vec<Group>) -> u64 {
+    /// The identities that the back table knows a location by.
+    fn elsewhere(&self, block: u64, location: u32) -> Range<u64> {
         let first = self.back_identity(Place { block, location, print: 0 });
-        groups.clear();
-        self.back.groups_between(first..first + (1 << self.params.fingerprint()), groups);
-        groups.iter().map(|group| group.count).fold(0, u64::saturating_add)
+        first..first + (1 << self.params.fingerprint())
     }
 
     /// Adds so many copies.
@@ -407,12 +408,11 @@ impl Table {
         if !self.back_groups().iter().all(elsewhere) {
             return Err(Invalid("the back table holds what belongs to a block"));
         }
-        let mut groups = Vec::new();
         let has_room = |number: u64| {
             let index = Index::of(self.block(number), shape);
             let free = u64::from(shape.cells.saturating_sub(index.len()));
             index.threshold < shape.locations
-                && free >= self.cells_elsewhere(number, index.threshold, &mut groups)
+                && free >= self.back.count_between(self.elsewhere(number, index.threshold))
         };
         if (0..self.params.blocks()).any(has_room) {
             return Err(Invalid("a block has room for what the back table holds"));

@@ -95,13 +95,24 @@ fn find_many(
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
 fn insert(block: &mut Block, shape: &Shape, location: u32, print: u32) -> Inserted {
-    block::insert::<Vectors>(block, shape, location, print)
+    if shape.is(&COMMON) {
+        block::insert::<Vectors>(block, &COMMON, location, print)
+    } else {
+        block::insert::<Vectors>(block, shape, location, print)
+    }
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
 fn remove(block: &mut Block, shape: &Shape, location: u32, print: u32) -> Removed {
-    block::remove::<Vectors>(block, shape, location, print)
+    if shape.is(&COMMON) {
+        block::remove::<Vectors>(block, &COMMON, location, print)
+    } else {
+        block::remove::<Vectors>(block, shape, location, print)
+    }
 }
+
+/// The cut of most plans, compiled by itself: then where things lie is known.
+const COMMON: Shape = Shape::new(49, 64, 0);
 
 /// The operations themselves; used only inside the functions above, into which they are inlined.
 struct Vectors;

@@ -400,6 +400,21 @@ impl Table {
         }
     }
 
+    /// How often identities of a range are in, all together.
+    pub(crate) fn count_between(&self, range: Range<u64>) -> u64 {
+        let width = self.params.layout().fingerprint;
+        let in_cells = range.clone().step_by(1 << width).map(|start| {
+            let place = self.place_of(start);
+            let chain_start = start >> width << width;
+            bucket::chain(self.store.bucket(place.bucket), place.location)
+                .filter(|(_, content)| range.contains(&(chain_start + content.print)))
+                .count() as u64
+        });
+        let in_cells = in_cells.sum();
+        let spilled = self.spill.range(range.clone()).iter().map(|entry| entry.count);
+        spilled.fold(in_cells, u64::saturating_add)
+    }
+
     /// What is in of a range of identities, in order, appended to `groups`.
     pub(crate) fn groups_between(&self, range: Range<u64>, groups: &mut Vec<Group>) {
         let width = self.params.layout().fingerprint;
