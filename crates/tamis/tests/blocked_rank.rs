@@ -153,6 +153,46 @@ fn plans_keep_their_promises() {
     }
 }
 
+/// Of every cut that params allow: no key is lost on the way in or out, and special instructions make the same bytes as plain ones.
+#[test]
+fn every_cut_keeps_what_it_is_given() {
+    let digests = members(120);
+    let mut cuts = 0;
+    for (fingerprint, cells) in (5..=16).flat_map(|width| (1..=64).map(move |cells| (width, cells)))
+    {
+        // One of seventeen, each time others.
+        for locations in (1..=64).filter(|locations| (locations + cells + fingerprint) % 17 == 0) {
+            let Ok(params) = BlockedRankParams::new(3, locations, cells, fingerprint, 120) else {
+                continue;
+            };
+            cuts += 1;
+            let mut filter = BlockedRank::new(params, Hasher::default()).unwrap();
+            let mut plain = filter.clone();
+            plain.make_portable();
+            let cut = format!("{locations} {cells} {fingerprint}");
+            for (number, &digest) in digests.iter().enumerate() {
+                let new = filter.insert_digest(digest).unwrap();
+                assert_eq!(new, plain.insert_digest(digest).unwrap(), "{cut}");
+                if number % 13 == 0 {
+                    let missing = |&digest: &Digest| !filter.contains_digest(digest);
+                    assert!(!digests[..=number].iter().any(missing), "{cut}, {number} in");
+                }
+            }
+            assert_eq!(filter.encode().to_vec(), plain.encode().to_vec(), "{cut}");
+            filter.validate().unwrap();
+            for (number, &digest) in digests.iter().enumerate() {
+                assert!(filter.remove_digest(digest).is_ok(), "{cut}, {number} out");
+                if number % 29 == 0 {
+                    let missing = |&digest: &Digest| !filter.contains_digest(digest);
+                    assert!(!digests[number + 1..].iter().any(missing), "{cut}, {number} out");
+                }
+            }
+            assert_eq!(filter.used(), 0, "{cut}");
+        }
+    }
+    assert!(cuts > 1000, "{cuts}");
+}
+
 #[test]
 fn twice_the_planned_keys_and_more() {
     for times in [1, 2, 10] {

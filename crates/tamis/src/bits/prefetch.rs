@@ -2,8 +2,9 @@
 #![allow(unsafe_code)] // The prefetch instruction is an unsafe intrinsic; the block says why it is sound.
 
 /// How many digests of a batch are on their way to memory at once: enough to keep memory busy, and few enough
-/// that the first lines are still in the cache when the last are asked for.
-pub(crate) const AHEAD: usize = 16;
+/// that the first lines are still in the cache when the last are asked for. (Of 16, 32 and 48, measured with 100 million keys: an
+/// insertion into `blocked-rank` takes 49, 36 and 35 ns.)
+pub(crate) const AHEAD: usize = 32;
 
 /// Starts fetching the line in which item `index` begins, and the one in which it ends; does nothing where there is no such instruction.
 #[inline]

@@ -39,20 +39,28 @@ pub(super) struct Shape {
     more_at: u32,
     base_mask: u64,
     more_mask: u64,
+    /// What of the last two words belongs to cells.
+    kept: [u64; 2],
 }
 
 impl Shape {
     /// L and Z are 1 to 64, and fit.
     pub(super) const fn new(cells: u32, locations: u32, high: u32) -> Self {
         let base_at = THRESHOLD_AT - locations;
+        let more_at = base_at - cells;
         Self {
             cells,
             locations,
             high,
             base_at,
-            more_at: base_at - cells,
+            more_at,
             base_mask: u64::MAX >> (64 - locations),
             more_mask: u64::MAX >> (64 - cells),
+            kept: match more_at {
+                0 => [0, 0],
+                1..=64 => [u64::MAX >> (64 - more_at), 0],
+                _ => [u64::MAX, u64::MAX >> (128 - more_at)],
+            },
         }
     }
 
@@ -84,12 +92,6 @@ pub(super) struct Index {
     pub(super) threshold: u32,
 }
 
-/// The lowest `width` bits, 64 at most.
-#[inline(always)]
-fn ones(width: u32) -> u64 {
-    if width == 0 { 0 } else { u64::MAX >> (64 - width) }
-}
-
 impl Index {
     #[inline(always)]
     pub(super) fn of(block: &Block, shape: &Shape) -> Self {
@@ -103,12 +105,12 @@ impl Index {
 
     #[inline(always)]
     pub(super) fn put(self, block: &mut Block, shape: &Shape) {
-        let kept = block[6] & ones(shape.more_at.min(64));
         let tail = u128::from(self.threshold) << THRESHOLD_AT
             | u128::from(self.base) << shape.base_at
             | u128::from(self.more) << shape.more_at;
-        block[6] = tail as u64 | kept;
-        block[7] = (tail >> 64) as u64;
+        // Cells may reach into both words.
+        block[6] = tail as u64 | block[6] & shape.kept[0];
+        block[7] = (tail >> 64) as u64 | block[7] & shape.kept[1];
     }
 
     /// Cells in use.

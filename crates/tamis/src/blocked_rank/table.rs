@@ -209,8 +209,7 @@ impl Table {
             block::set_threshold(block_mut(&mut self.words, number), &shape, place.location);
             return Ok(());
         };
-        let mut moved = 0;
-        for (_, print) in block::chain(&block, &shape, location) {
+        for (moved, (_, print)) in block::chain(&block, &shape, location).enumerate() {
             let place = self.back_place(Place { block: number, location, print });
             if let Err(full) = self.back.insert(place, 0) {
                 for (_, print) in block::chain(&block, &shape, location).take(moved) {
@@ -219,7 +218,6 @@ impl Table {
                 }
                 return Err(full);
             }
-            moved += 1;
         }
         block::lower::<Portable>(block_mut(&mut self.words, number), &shape);
         Ok(())
