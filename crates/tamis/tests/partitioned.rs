@@ -8,7 +8,7 @@ use tamis::partitioned::assign::{Assigner, position};
 use tamis::partitioned::{PartitionedParams, model};
 use tamis::{
     AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, Limits, PartitionedBloom,
-    SharedBytes, Size, Stored, WireError,
+    PlanError, SharedBytes, Size, Stored, WireError,
 };
 use tamis_report::keys::KeyStream;
 use tamis_report::memory;
@@ -272,7 +272,7 @@ fn params_out_of_range_are_refused() {
 fn half_the_rate_of_a_plain_filter_at_ten_bits_in_all() {
     const KEYS: u64 = 100_000;
     const QUERIES: u64 = 4_000_000;
-    let goal = Goal { keys: KEYS, size: Size::BitsPerKey(10.0), fixed: Vec::new() };
+    let goal = Goal::sized(KEYS, Size::BitsPerKey(10.0));
     let plain = AnyParams::plan(Kind::Bloom, &goal).unwrap().predict(KEYS).rate;
     assert!((plain - 0.0082).abs() < 5e-5, "{plain}");
     let params = AnyParams::plan(Kind::Partitioned, &goal).unwrap();
@@ -363,7 +363,7 @@ fn groups_that_are_not_stored_take_no_time() {
 fn settled_params_are_kept() {
     let plan = |size: Size, fixed: &[(&str, u64)]| {
         let fixed = fixed.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-        let goal = Goal { keys: 20_000, size, fixed };
+        let goal = Goal { fixed, ..Goal::sized(20_000, size) };
         AnyParams::plan(Kind::Partitioned, &goal)
     };
     let rate = Size::Rate(0.01);
@@ -393,6 +393,14 @@ fn settled_params_are_kept() {
     assert!(refusal(rate, &[("segments", 7), ("groups", 10)]).contains("segments = 7"));
     assert!(refusal(Size::Rate(1e-30), &[]).ends_with("the nearest is 1.0842021724855044e-15"));
     assert!(refusal(rate, &[("blocks", 5)]).contains("no param blocks"));
+    // For so many keys there is no time to try candidates: what is nearest is a plain filter's.
+    let beyond = AnyParams::plan(Kind::Partitioned, &Goal::rate(10_000_000_000, 1e-30));
+    let plain = AnyParams::plan(Kind::Bloom, &Goal::rate(10_000_000_000, 1e-30));
+    let nearest = |refused: Result<AnyParams, PlanError>| match refused {
+        Err(PlanError::Unreachable { nearest, .. }) => nearest,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(nearest(beyond), nearest(plain));
     // Whoever settles the candidates may wait as long as they take.
     let many = vec![("candidates".to_string(), 16)];
     let goal = Goal { fixed: many, ..Goal::rate(10_000_000_000, 0.01) };
@@ -401,6 +409,13 @@ fn settled_params_are_kept() {
         refusal(Size::BitsPerKey(2.0), &[("groups", 20_000), ("candidates", 64)])
             .contains("too few")
     );
+}
+
+#[test]
+fn no_functions_set_no_bits() {
+    let mut words = [0; 4];
+    let chosen = Assigner::default().assign(&mut words, &[1_u64, 2, 3], 100, 0, |key, _| key);
+    assert!(chosen.is_empty() && words == [0; 4]);
 }
 
 #[test]

@@ -66,6 +66,9 @@ impl Assigner {
         hashes: u32,
         position: impl Fn(K, u32) -> u64,
     ) -> Vec<u32> {
+        if hashes == 0 {
+            return Vec::new();
+        }
         let wanted = keys.len().saturating_mul(STAMPS_A_KEY).clamp(STAMPS, MOST_STAMPS);
         if self.stamps.len() < wanted {
             self.stamps.resize(wanted.next_power_of_two(), 0);

@@ -98,9 +98,14 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
 }
 
 impl Search {
+    /// Whether nothing is settled that a plain filter has not.
+    fn may_be_plain(&self) -> bool {
+        self.candidates.is_none() && self.groups.is_none() && self.segments.is_none()
+    }
+
     /// The plain filter, unless something is settled that it has not.
     fn plain(&self, goal: &Goal) -> Option<PartitionedParams> {
-        if self.candidates.is_some() || self.groups.is_some() || self.segments.is_some() {
+        if !self.may_be_plain() {
             return None;
         }
         let params = bloom::model::plan_bloom(goal).ok()?;
@@ -236,8 +241,13 @@ impl Search {
                 // Room for any choices beside them.
                 let aim = Aim::Bits(1 << 60);
                 let any = Self { aim, bits: Some(bits), ..*self };
-                let nearest = any.best_shape().and_then(|shape| any.lay_out(shape));
-                let nearest = nearest.map_or(1.0, |params| model::rate(&params, keys));
+                let chosen = any.best_shape().and_then(|shape| any.lay_out(shape));
+                let chosen = chosen.map_or(1.0, |params| model::rate(&params, keys));
+                // With more keys than building allows candidates for, a plain filter is all there is.
+                let hashes = self.hashes.map_or(1..=MAX_HASHES, |hashes| hashes..=hashes);
+                let plain = hashes.filter(|_| self.may_be_plain());
+                let plain = plain.map(|hashes| bloom::model::rate(bits, hashes, keys));
+                let nearest = plain.fold(chosen, f64::min);
                 PlanError::Unreachable { kind: KIND, asked, keys, nearest }
             }
             Aim::Bits(budget) => {
