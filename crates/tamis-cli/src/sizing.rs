@@ -65,7 +65,7 @@ impl Sizing {
             (_, Some(bytes)) => Size::Memory(bytes),
             _ => Size::Rate(self.rate.unwrap_or(DEFAULT_RATE)),
         };
-        Goal { keys, size, fixed: self.params.clone() }
+        Goal { fixed: self.params.clone(), ..Goal::sized(keys, size) }
     }
 
     /// The layout of a filter for these keys, whose number is counted if nobody gave it, and its label.

@@ -112,7 +112,9 @@ pub use filter::{
 pub use group::Group;
 pub use key::Key;
 pub use partitioned::PartitionedBloom;
-pub use plan::{Goal, Plan, PlanError, Prediction, Size, choose};
+pub use plan::{
+    AtMost, Bytes, Goal, Minimise, Operation, Plan, PlanError, Prediction, Size, Traffic, choose,
+};
 pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
 #[cfg(feature = "std")]
 pub use sharded::Sharded;

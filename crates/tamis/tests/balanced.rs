@@ -21,7 +21,7 @@ fn strangers(hasher: Hasher, keys: u64) -> Vec<Digest> {
 
 fn plan<S: Scheme>(keys: u64, bits: f64, fixed: &[(&str, u64)]) -> BalancedParams<S> {
     let fixed = fixed.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-    Balanced::<S>::plan(&Goal { keys, size: Size::BitsPerKey(bits), fixed }).unwrap()
+    Balanced::<S>::plan(&Goal { fixed, ..Goal::sized(keys, Size::BitsPerKey(bits)) }).unwrap()
 }
 
 fn filled<S: Scheme>(params: BalancedParams<S>, keys: u64) -> Balanced<S> {
@@ -309,7 +309,7 @@ fn the_recorded_figures_are_the_planned_ones() {
     let page = std::fs::read_to_string(page).unwrap();
     let planned = |kind: Kind, bits: f64, fixed: &[(&str, u64)]| {
         let fixed = fixed.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-        let goal = Goal { keys: 1_000_000, size: Size::BitsPerKey(bits), fixed };
+        let goal = Goal { fixed, ..Goal::sized(1_000_000, Size::BitsPerKey(bits)) };
         let predicted = AnyParams::plan(kind, &goal).unwrap().predict(goal.keys);
         assert!(predicted.bits_per_key <= bits + 1e-3);
         (predicted.rate.log10(), predicted.blocks_per_miss)

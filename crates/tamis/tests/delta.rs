@@ -203,7 +203,7 @@ fn counting_snapshots_take_the_entropy_of_poisson_counters() {
     for (hashes, positions, bits) in [(7, 959_300, 15.603), (6, 961_700, 14.464)] {
         let fixed = [("counters", positions), ("hashes", hashes)];
         let fixed = fixed.map(|(name, value)| (name.to_string(), value)).to_vec();
-        let goal = Goal { keys: 100_000, size: tamis::Size::BitsPerKey(40.0), fixed };
+        let goal = Goal { fixed, ..Goal::sized(100_000, tamis::Size::BitsPerKey(40.0)) };
         let params = AnyParams::plan(Kind::Counting, &goal).unwrap();
         let mut filter = params.build(Hasher::default()).unwrap();
         insert(&mut filter, 0..100_000);

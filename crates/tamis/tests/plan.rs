@@ -1,10 +1,12 @@
 //! From goals to layouts.
 
-use tamis::{AnyParams, Goal, Kind, PlanError, Size, choose};
+use tamis::compressed::model::Message;
+use tamis::compressed::optimise::{Demand, least_bits};
+use tamis::{AnyParams, Goal, Kind, Minimise, Operation, Plan, PlanError, Size, choose};
 
 fn goal(keys: u64, size: Size, fixed: &[(&str, u64)]) -> Goal {
     let fixed = fixed.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-    Goal { keys, size, fixed }
+    Goal { fixed, ..Goal::sized(keys, size) }
 }
 
 fn is_balanced(kind: Kind) -> bool {
@@ -126,13 +128,24 @@ fn senseless_goals_are_refused() {
 
 #[test]
 fn candidates_come_with_the_least_memory_first() {
-    let plans = choose(&Goal::rate(1_000_000, 0.001)).unwrap();
+    let goal_of = |minimise| Goal { minimise, ..Goal::rate(1_000_000, 0.001) };
+    let plans = choose(&goal_of(Minimise::Memory)).unwrap();
     assert_eq!(plans.len(), Kind::ALL.len());
     assert_eq!(plans[0].params.kind(), Kind::Compressed);
     assert_eq!(plans[1].params.kind(), Kind::Partitioned);
     assert_eq!(plans[2].params.kind(), Kind::BlockedRank);
     assert!(plans.is_sorted_by(|a, b| a.predicted.bits_per_key <= b.predicted.bits_per_key));
     assert!(plans.iter().all(|plan| !plan.reason.is_empty()));
+    // Other wishes, other kinds.
+    let first = |minimise| choose(&goal_of(minimise)).unwrap()[0].params.kind();
+    assert_eq!(first(Minimise::Lookups), Kind::Blocked);
+    assert_eq!(first(Minimise::Wire), Kind::Compressed);
+    assert_eq!(first(Minimise::Balanced), Kind::BlockedRank);
+    // With nothing more to ask for, the best of a kind is the one in the least memory.
+    for plan in choose(&goal_of(Minimise::Balanced)).unwrap() {
+        let least = AnyParams::plan(plan.params.kind(), &Goal::rate(1_000_000, 0.001)).unwrap();
+        assert_eq!(plan.params, least);
+    }
     assert!(choose(&Goal::rate(1, 2.0)).is_err());
     // The error of a kind that knows the param, not of the first.
     let refused = choose(&goal(1000, Size::Rate(0.01), &[("width", 3)])).unwrap_err();
@@ -155,5 +168,178 @@ fn kinds_have_one_number_and_one_name_each() {
         assert_eq!(filter.as_insert().is_some(), kind.can_insert());
         assert_eq!(filter.as_remove().is_some(), kind.can_remove());
         assert_eq!(filter.as_count().is_some(), kind.can_count());
+    }
+}
+
+#[test]
+fn only_kinds_that_can_do_it_are_candidates() {
+    use Operation::{Count, Grow, Insert, Merge, Remove, Values};
+    let able = |needs: &[Operation]| -> Vec<Kind> {
+        let goal = Goal { needs: needs.to_vec(), ..Goal::rate(10_000, 0.01) };
+        let mut kinds: Vec<Kind> =
+            choose(&goal).unwrap().iter().map(|plan| plan.params.kind()).collect();
+        kinds.sort_by_key(|kind| kind.id());
+        kinds
+    };
+    assert_eq!(able(&[]), Kind::ALL);
+    for once in [Kind::Partitioned, Kind::Compressed] {
+        assert!(!able(&[Insert]).contains(&once) && !able(&[Merge]).contains(&once));
+    }
+    let removing = [
+        Kind::Counting,
+        Kind::RankIndexed,
+        Kind::RankCounting,
+        Kind::RankMap,
+        Kind::BlockedRank,
+        Kind::DLeft,
+    ];
+    assert_eq!(able(&[Insert, Remove]), removing);
+    assert_eq!(able(&[Values(8), Remove]), [Kind::RankMap, Kind::DLeft]);
+    assert_eq!(able(&[Values(8), Count]), [Kind::DLeft]);
+    assert!(!able(&[Grow]).contains(&Kind::Counting));
+    // The value bits are those of the layout.
+    let goal = Goal { needs: vec![Values(5)], ..Goal::rate(10_000, 0.01) };
+    for plan in choose(&goal).unwrap() {
+        let name = if plan.params.kind() == Kind::DLeft { "value" } else { "extra" };
+        assert!(plan.params.named().contains(&(name, 5)), "{:?}", plan.params);
+    }
+    let refused = |kind, needs: &[Operation]| {
+        let goal = Goal { needs: needs.to_vec(), ..Goal::rate(10_000, 0.01) };
+        Plan::of(kind, &goal).unwrap_err().to_string()
+    };
+    let said = refused(Kind::Bloom, &[Insert, Remove]);
+    assert!(said.contains("insert and remove") && said.contains("remove: none"), "{said}");
+    let said = refused(Kind::RankMap, &[Values(99)]);
+    assert!(said.contains("value = 99"), "{said}");
+}
+
+#[test]
+fn what_a_limit_leaves_keeps_to_it() {
+    let mut goal = Goal::rate(100_000, 0.001);
+    goal.at_most.bits_per_key = Some(15.0);
+    goal.at_most.snapshot_bytes = Some(160_000);
+    goal.at_most.delta_bytes = Some(6_000);
+    goal.at_most.blocks = Some(2.5);
+    goal.churn = Some(0.01);
+    let plans = choose(&goal).unwrap();
+    assert!(plans.len() > 1 && plans.len() < Kind::ALL.len());
+    for plan in &plans {
+        assert!(plan.predicted.rate <= 0.001 && plan.predicted.bits_per_key <= 15.0);
+        assert!(plan.traffic.snapshot.most() <= 160_000.0);
+        assert!(plan.traffic.delta.unwrap().most() <= 6_000.0);
+        assert!(plan.predicted.blocks_per_hit.max(plan.predicted.blocks_per_miss) <= 2.5);
+    }
+    // Fewer hash functions read fewer blocks, in more memory.
+    let mut goal = Goal::rate(100_000, 0.001);
+    goal.at_most.blocks = Some(3.0);
+    let plan = Plan::of(Kind::Bloom, &goal).unwrap();
+    assert_eq!(plan.params.named()[1], ("hashes", 3));
+    assert!(plan.predicted.bits_per_key > 20.0);
+}
+
+#[test]
+fn a_limit_that_cannot_be_kept_is_named_with_the_nearest_that_can() {
+    let nearest = |goal: &Goal, what: &str, beside: &str| -> f64 {
+        let refused = choose(goal).unwrap_err();
+        let PlanError::Limit { nearest, .. } = &refused else { panic!("{refused}") };
+        let said = refused.to_string();
+        assert!(said.contains(what) && said.contains(beside), "{said}");
+        nearest.parse().unwrap()
+    };
+    let goal = Goal { churn: Some(0.01), ..Goal::rate(50_000, 0.01) };
+    let mut tight = goal.clone();
+    tight.at_most.bits_per_key = Some(3.0);
+    let found = nearest(&tight, "bits of memory per key", "had; the nearest");
+    tight.at_most.bits_per_key = Some(found);
+    assert!(choose(&tight).is_ok());
+    tight.at_most.bits_per_key = Some(found - 0.002);
+    assert!(choose(&tight).is_err(), "nothing is nearer");
+
+    let mut tight = goal.clone();
+    tight.at_most.snapshot_bytes = Some(1000);
+    tight.at_most.snapshot_bytes = Some(nearest(&tight, "bytes of snapshot", "") as u64);
+    assert!(choose(&tight).is_ok());
+
+    let mut tight = goal.clone();
+    tight.at_most.delta_bytes = Some(100);
+    tight.at_most.delta_bytes = Some(nearest(&tight, "bytes of delta", "") as u64);
+    assert!(choose(&tight).is_ok());
+
+    let mut tight = goal.clone();
+    tight.at_most.blocks = Some(0.5);
+    assert_eq!(nearest(&tight, "blocks per lookup", ""), 1.0);
+
+    // Each can be had, but not both.
+    let mut tight = goal;
+    tight.at_most.blocks = Some(1.0);
+    tight.at_most.bits_per_key = Some(9.0);
+    let found = nearest(&tight, "bits of memory per key", "beside the other limits");
+    tight.at_most.bits_per_key = Some(found);
+    assert!(choose(&tight).is_ok());
+}
+
+#[test]
+fn senseless_limits_are_refused() {
+    let mut goal = Goal::rate(1000, 0.01);
+    goal.at_most.delta_bytes = Some(1000);
+    assert_eq!(choose(&goal), Err(PlanError::NoChurn));
+    for churn in [0.0, -0.1, 1.1, f64::NAN] {
+        let goal = Goal { churn: Some(churn), ..Goal::rate(1000, 0.01) };
+        assert!(matches!(choose(&goal), Err(PlanError::Churn { .. })));
+    }
+    for bits in [0.0, -1.0, f64::NAN] {
+        let mut goal = Goal::rate(1000, 0.01);
+        goal.at_most.bits_per_key = Some(bits);
+        assert!(matches!(choose(&goal), Err(PlanError::BadLimit { .. })));
+    }
+}
+
+/// The paper's optimum is among the bids, and wins where memory does not matter: its weight of a hundredth is below that of a message here.
+#[test]
+fn the_smallest_message_is_that_of_the_optimiser() {
+    for (rate, churn) in [(0.1, None), (0.03, None), (0.1, Some(0.05))] {
+        let keys = 100_000;
+        let goal = Goal { minimise: Minimise::Wire, churn, ..Goal::rate(keys, rate) };
+        let plan = Plan::of(Kind::Bloom, &goal).unwrap();
+        let message = churn.map_or(Message::Snapshot, |changed| Message::Delta { changed });
+        let best = least_bits(&Demand::new(keys, message), rate).unwrap();
+        let [(_, bits), (_, hashes)] = plan.params.named()[..] else { panic!("two params") };
+        assert_eq!(hashes, u64::from(best.hashes), "{rate}");
+        assert!((bits as f64 / best.positions as f64 - 1.0).abs() < 1e-3);
+        let sent = plan.traffic.delta.unwrap_or(plan.traffic.snapshot).mean * 8.0;
+        // The header, and what coders lose.
+        assert!(sent > best.entropy_bits && sent < 1.002 * best.entropy_bits + 2000.0);
+    }
+}
+
+#[test]
+fn every_kind_answers_at_once_for_any_number_of_keys() {
+    // The time is measured in records/2026-11-15-planner.md; here it must only end.
+    for keys in [0, 1, 10_000_000_000] {
+        let goal = Goal { churn: Some(0.01), minimise: Minimise::Wire, ..Goal::rate(keys, 1e-3) };
+        let plans = choose(&goal).unwrap();
+        assert_eq!(plans.len(), Kind::ALL.len());
+        for plan in plans {
+            assert!(plan.traffic.snapshot.mean > 0.0 && plan.traffic.snapshot.mean.is_finite());
+            assert!(plan.traffic.delta.unwrap().mean > 0.0);
+        }
+    }
+}
+
+#[test]
+fn every_plan_explains_itself_with_its_own_numbers() {
+    for keys in [0, 1, 200_000] {
+        let goal = Goal { churn: Some(0.01), ..Goal::rate(keys, 0.002) };
+        for plan in choose(&goal).unwrap() {
+            let text = plan.explain(keys);
+            let kind = plan.params.kind().name();
+            assert!(text.starts_with(kind) && text.contains(plan.reason), "{text}");
+            for name in ["symbols", "rate", "memory", "blocks", "snapshot", "delta"] {
+                assert!(text.contains(&format!("\n  {name:<10} ")), "{kind} {name}: {text}");
+            }
+            let rate = format!("= {:.4e}", plan.predicted.rate);
+            assert!(text.contains(&rate), "{kind} {rate}: {text}");
+            assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        }
     }
 }

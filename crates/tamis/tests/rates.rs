@@ -147,7 +147,7 @@ fn strangers_meet_the_rate_of_the_fill() {
     ];
     for (kind, bits, fixed) in sizes {
         let fixed = fixed.into_iter().map(|(name, value)| (String::from(name), value)).collect();
-        let goal = Goal { keys: 100_000, size: Size::BitsPerKey(bits), fixed };
+        let goal = Goal { fixed, ..Goal::sized(100_000, Size::BitsPerKey(bits)) };
         let params = AnyParams::plan(kind, &goal).unwrap();
         let mut filter = params.build(Hasher::default()).unwrap();
         let stream = KeyStream::new(11);

@@ -206,7 +206,7 @@ fn shards_share_the_goal() {
     assert!(filter.rate() < 0.01);
 
     for size in [Size::BitsPerKey(12.0), Size::Memory(200_000)] {
-        let goal = Goal { keys: KEYS, size, fixed: Vec::new() };
+        let goal = Goal::sized(KEYS, size);
         let filter = Sharded::<Bloom>::plan(&goal, Hasher::default(), 10).unwrap();
         let mut bits = 0;
         filter.for_each_shard(|shard| bits += shard.params().bits());

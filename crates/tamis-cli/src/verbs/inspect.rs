@@ -187,7 +187,7 @@ fn fields(bytes: &[u8], header: &Header) -> Vec<Field> {
 
 /// What the params of a kind are called: any plan of that kind tells, also where the params in the file are wrong.
 fn param_names(kind: Kind) -> Vec<(&'static str, u64)> {
-    let goal = Goal { keys: 1, size: Size::Rate(0.01), fixed: Vec::new() };
+    let goal = Goal::rate(1, 0.01);
     AnyParams::plan(kind, &goal).map_or(Vec::new(), |params| params.named())
 }
 

@@ -1,4 +1,6 @@
-//! The names of all filters.
+//! The names of all filters, and what each can do.
+
+use crate::plan::Operation;
 
 /// The kinds of filters. Numbers and names are allotted once and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +81,18 @@ impl Kind {
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether filters of this kind can do this.
+    pub const fn can(self, operation: Operation) -> bool {
+        match operation {
+            // What is built once is built anew from all keys.
+            Operation::Insert | Operation::Merge => self.can_insert(),
+            Operation::Remove => self.can_remove(),
+            Operation::Count => self.can_count(),
+            Operation::Grow => self.keeps_identities(),
+            Operation::Values(_) => matches!(self, Self::RankMap | Self::DLeft),
+        }
     }
 
     /// Whether filters of this kind take keys one by one; others are built once from all their keys.

@@ -33,6 +33,23 @@ pub(super) fn predicted_bits(bits: u64, ones: u64) -> f64 {
     mean * ones as f64
 }
 
+/// The bits to expect of [`encode_sorted`] for so many different numbers that are spread evenly over their universe.
+pub(crate) fn sorted_bits(count: u64, universe: u64) -> f64 {
+    if count == 0 {
+        return 0.0;
+    }
+    let code = Golomb::new(count, universe);
+    // Gaps are 1 at least: one is x or more with chance (1 - p)^(x - 1).
+    let zero = libm::log1p(-(count as f64 / universe.max(count + 1) as f64));
+    let reaches = |gap: u64| libm::exp(zero * gap.saturating_sub(1) as f64);
+    let all = -libm::expm1(zero * code.m as f64);
+    // The quotient's mean, and the chance of a long rest in the first run and in those behind it.
+    let quotient = reaches(code.m) / all;
+    let long = reaches(code.cutoff) - reaches(code.m)
+        + (reaches(code.m + code.cutoff) - reaches(2 * code.m)) / all;
+    (f64::from(code.width) + 1.0 + quotient + long) * count as f64
+}
+
 /// Codes the positions of the ones in an array of `bits` bits.
 pub(super) fn encode(words: &[u64], bits: u64, ones: u64) -> Vec<u8> {
     let code = Golomb::new(ones, bits - ones);

@@ -48,6 +48,7 @@ use alloc::{vec, vec::Vec};
 
 pub use choose::{Coder, Effort, choose, entropy_bits, predicted_bits};
 pub use error::CoderError;
+pub(crate) use gaps::sorted_bits;
 pub use gaps::{decode_sorted, encode_sorted};
 pub use pieces::{PieceReader, encode_pieces};
 

@@ -1,8 +1,11 @@
 //! The choice among all kinds.
 
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Goal, PlanError, Prediction};
+use super::limits::{self, Limit};
+use super::{Goal, Minimise, Operation, PlanError, Prediction, Size, Traffic};
 use crate::any::{AnyParams, Kind};
 
 /// One kind's answer to a goal.
@@ -12,36 +15,133 @@ pub struct Plan {
     pub params: AnyParams,
     /// What it would do.
     pub predicted: Prediction,
+    /// What it would take on the wire.
+    pub traffic: Traffic,
     /// Why one would take it, in a sentence.
     pub reason: &'static str,
 }
 
-/// Every supported kind's plan for the goal, the least memory first (at equal memory the fewest blocks
-/// per miss). Kinds that cannot meet it are left out; if none can, the error says why.
+/// What a block that a lookup reads beyond the first is worth, in shares of the memory.
+const BLOCK: f64 = 0.1;
+/// What a bit of memory is worth, in bits on the wire: enough to leave alone what saves nothing there.
+const MEMORY: f64 = 0.01;
+
+/// Every kind's plan for the goal, the best first: what [`Goal::minimise`] says. Kinds that cannot meet it are left out; if none can, the
+/// error names what stands in the way, and the nearest that can be had.
 pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
-    let mut plans = Vec::new();
+    among(&Kind::ALL, goal)
+}
+
+impl Plan {
+    /// This kind's plan for the goal.
+    pub fn of(kind: Kind, goal: &Goal) -> Result<Self, PlanError> {
+        // There is one for each kind that can.
+        among(&[kind], goal).map(|mut plans| plans.swap_remove(0))
+    }
+
+    fn new(params: AnyParams, goal: &Goal) -> Self {
+        Self {
+            predicted: params.predict(goal.keys),
+            traffic: params.traffic(goal.keys, goal.churn),
+            reason: reason(params.kind()),
+            params,
+        }
+    }
+
+    fn keeps_to(&self, goal: &Goal) -> bool {
+        limits::limits(goal, self).iter().all(Limit::is_kept)
+    }
+
+    /// What is to be the least, and what decides among equals.
+    fn cost(&self, goal: &Goal) -> (f64, f64) {
+        let Prediction { bits_per_key: bits, blocks_per_hit, blocks_per_miss, .. } = self.predicted;
+        let blocks = f64::midpoint(blocks_per_hit, blocks_per_miss);
+        let sent = self.traffic.delta.unwrap_or(self.traffic.snapshot).mean;
+        let wire = sent * 8.0 / goal.sized_keys() as f64;
+        match goal.minimise {
+            Minimise::Balanced => (bits * (1.0 + BLOCK * (blocks - 1.0)), wire),
+            Minimise::Memory => (bits, blocks),
+            Minimise::Wire => (wire + MEMORY * bits, blocks),
+            Minimise::Lookups => (blocks, bits),
+        }
+    }
+}
+
+fn among(kinds: &[Kind], goal: &Goal) -> Result<Vec<Plan>, PlanError> {
+    goal.check()?;
+    let able = |kind: &&Kind| goal.needs.iter().all(|&operation| kind.can(operation));
+    let mut able = kinds.iter().filter(able).peekable();
+    if able.peek().is_none() {
+        return Err(unable(kinds, goal));
+    }
+    let order = |a: &Plan, b: &Plan| {
+        let ((a, a_next), (b, b_next)) = (a.cost(goal), b.cost(goal));
+        a.total_cmp(&b).then(a_next.total_cmp(&b_next))
+    };
+    let (mut plans, mut short) = (Vec::new(), Vec::new());
     let mut refusal = None;
-    for kind in Kind::ALL {
-        match AnyParams::plan(kind, goal) {
-            Ok(params) => plans.push(Plan {
-                params,
-                predicted: params.predict(goal.keys),
-                reason: reason(kind),
-            }),
+    for &kind in able {
+        match bids(kind, goal) {
+            Ok(bids) => {
+                let (kept, broken): (Vec<Plan>, Vec<Plan>) =
+                    bids.into_iter().partition(|plan| plan.keeps_to(goal));
+                plans.extend(kept.into_iter().min_by(order));
+                short.extend(broken);
+            }
             // Of several refusals that of a kind which knows the settled params says most.
             Err(error) if refusal.as_ref().is_none_or(is_unknown_param) => refusal = Some(error),
             Err(_) => {}
         }
     }
-    if let (true, Some(error)) = (plans.is_empty(), refusal) {
-        return Err(error);
+    plans.sort_by(order);
+    match limits::refusal(goal, &short).or(refusal) {
+        Some(error) if plans.is_empty() => Err(error),
+        _ => Ok(plans),
     }
-    plans.sort_by(|a, b| {
-        let cost = |plan: &Plan| (plan.predicted.bits_per_key, plan.predicted.blocks_per_miss);
-        let ((a_bits, a_blocks), (b_bits, b_blocks)) = (cost(a), cost(b));
-        a_bits.total_cmp(&b_bits).then(a_blocks.total_cmp(&b_blocks))
-    });
-    Ok(plans)
+}
+
+/// The layouts of a kind that may meet the goal.
+///
+/// The first takes the least memory. Where more than that counts, plain and counting filters also bid with fewer hash functions: they
+/// read fewer blocks and pack into fewer bytes, in more memory. These are the shapes among which
+/// [`optimise`](crate::compressed::optimise) finds the smallest message.
+fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
+    let mut goal = goal.clone();
+    for operation in &goal.needs {
+        if let Operation::Values(bits) = *operation {
+            let name = if kind == Kind::DLeft { "value" } else { "extra" };
+            goal.fixed.push((name.to_string(), bits.into()));
+        }
+    }
+    let first = AnyParams::plan(kind, &goal)?;
+    let mut bids = alloc::vec![first];
+    let more_counts =
+        matches!(goal.minimise, Minimise::Wire | Minimise::Lookups) || !goal.at_most.is_empty();
+    let settled = goal.fixed.iter().any(|(name, _)| name == "hashes");
+    if let (AnyParams::Bloom(_) | AnyParams::Counting(_), Size::Rate(_)) = (first, goal.size)
+        && more_counts
+        && !settled
+    {
+        for fewer in 1..first.named()[1].1 {
+            goal.fixed.push(("hashes".to_string(), fewer));
+            bids.extend(AnyParams::plan(kind, &goal));
+            goal.fixed.pop();
+        }
+    }
+    Ok(bids.into_iter().map(|params| Plan::new(params, &goal)).collect())
+}
+
+/// No kind can do all of it.
+fn unable(kinds: &[Kind], goal: &Goal) -> PlanError {
+    let names: Vec<&str> = goal.needs.iter().map(|operation| operation.name()).collect();
+    let able = |operation: &Operation| {
+        let kinds: Vec<&str> =
+            kinds.iter().filter(|kind| kind.can(*operation)).map(|kind| kind.name()).collect();
+        let kinds = if kinds.is_empty() { "none".to_string() } else { kinds.join(", ") };
+        format!("{}: {kinds}", operation.name())
+    };
+    let kinds: Vec<String> = goal.needs.iter().map(able).collect();
+    PlanError::Operations { needs: names.join(" and "), kinds: kinds.join("; ") }
 }
 
 fn is_unknown_param(error: &PlanError) -> bool {

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::limits::AtMost;
 use crate::bits::Line;
 use crate::filter::InvalidParam;
 
@@ -17,13 +18,76 @@ pub enum Size {
     Memory(u64),
 }
 
+/// What a filter must be able to do beyond answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Take keys one by one.
+    Insert,
+    /// Give keys up.
+    Remove,
+    /// Say how often a key is in.
+    Count,
+    /// Take over the keys of another filter.
+    Merge,
+    /// Be laid out anew for more keys, without the keys.
+    Grow,
+    /// Keep so many bits for every key.
+    Values(u32),
+}
+
+impl Operation {
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Remove => "remove",
+            Self::Count => "count",
+            Self::Merge => "merge",
+            Self::Grow => "grow",
+            Self::Values(_) => "value",
+        }
+    }
+}
+
+/// What matters most among the filters that meet a goal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Minimise {
+    /// Memory, and a tenth of it more for every block beyond the first that a lookup reads.
+    #[default]
+    Balanced,
+    /// Bits of memory.
+    Memory,
+    /// Bytes on the wire: of a delta where a churn is given, otherwise of a snapshot.
+    Wire,
+    /// Blocks that a lookup reads.
+    Lookups,
+}
+
+impl Minimise {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Balanced, Self::Memory, Self::Wire, Self::Lookups];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Balanced => "balanced",
+            Self::Memory => "memory",
+            Self::Wire => "wire",
+            Self::Lookups => "lookups",
+        }
+    }
+}
+
 /// What a user asks of a filter.
 ///
 /// ```
-/// use tamis::{AnyParams, Goal, Kind};
-/// let goal = Goal::rate(1_000_000, 0.01);
-/// let params = AnyParams::plan(Kind::Bloom, &goal)?;
-/// assert!(params.predict(1_000_000).rate <= 0.01);
+/// use tamis::{Goal, Kind, Operation, choose};
+/// let mut goal = Goal::rate(1_000_000, 0.001);
+/// goal.needs = vec![Operation::Insert, Operation::Remove];
+/// goal.at_most.blocks = Some(1.5);
+/// let plans = choose(&goal)?;
+/// assert_eq!(plans[0].params.kind(), Kind::BlockedRank);
+/// assert!(plans[0].predicted.rate <= 0.001);
 /// # Ok::<(), tamis::PlanError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -34,12 +98,33 @@ pub struct Goal {
     pub size: Size,
     /// Params that the user has settled, by name.
     pub fixed: Vec<(String, u64)>,
+    /// What the filter must be able to do beyond answering; kinds that are built once can do none of it.
+    pub needs: Vec<Operation>,
+    /// What it may take.
+    pub at_most: AtMost,
+    /// The share of the keys that is replaced from one delta to the next, where deltas are sent.
+    pub churn: Option<f64>,
+    /// What matters most among the filters that meet all this.
+    pub minimise: Minimise,
 }
 
 impl Goal {
     /// So many keys at this rate.
     pub fn rate(keys: u64, rate: f64) -> Self {
-        Self { keys, size: Size::Rate(rate), fixed: Vec::new() }
+        Self::sized(keys, Size::Rate(rate))
+    }
+
+    /// So many keys in a filter of this size.
+    pub fn sized(keys: u64, size: Size) -> Self {
+        Self {
+            keys,
+            size,
+            fixed: Vec::new(),
+            needs: Vec::new(),
+            at_most: AtMost::default(),
+            churn: None,
+            minimise: Minimise::default(),
+        }
     }
 
     /// The keys to size for: a filter for nothing is built like one for a single key.
@@ -74,6 +159,11 @@ impl Goal {
             }
             Size::Memory(bytes) if bytes < Line::BYTES as u64 => Err(PlanError::Memory { bytes }),
             _ => Ok(()),
+        }?;
+        match self.churn {
+            Some(churn) if !(churn > 0.0 && churn <= 1.0) => Err(PlanError::Churn { churn }),
+            None if self.at_most.delta_bytes.is_some() => Err(PlanError::NoChurn),
+            _ => self.at_most.check(),
         }
     }
 
@@ -149,6 +239,47 @@ pub enum PlanError {
         asked: f64,
         /// The fewest that will do.
         least: f64,
+    },
+    /// The share of keys that is replaced makes no sense.
+    #[error("churn {churn} is not above 0 and at most 1; write for example 1% or 0.01")]
+    Churn {
+        /// The share asked for.
+        churn: f64,
+    },
+    /// A delta is limited, but nobody said how much changes.
+    #[error(
+        "a limit on deltas needs to know how much changes between two of them: say it with a churn, such as 1%"
+    )]
+    NoChurn,
+    /// A limit makes no sense.
+    #[error("at most {asked} {what} makes no sense: it must be above 0")]
+    BadLimit {
+        /// What is limited.
+        what: &'static str,
+        /// The limit.
+        asked: f64,
+    },
+    /// No kind can do all that is asked for.
+    #[error("no kind can {needs}; leave one of these out ({kinds})")]
+    Operations {
+        /// What is asked for.
+        needs: String,
+        /// Which kinds can do each.
+        kinds: String,
+    },
+    /// No filter keeps within a limit.
+    #[error("at most {asked} {what} cannot be had{beside}; the nearest is {nearest} ({kind})")]
+    Limit {
+        /// What is limited.
+        what: &'static str,
+        /// The limit, as it should be written.
+        asked: String,
+        /// The least with which there is a filter, rounded up; written like the limit.
+        nearest: String,
+        /// The kind that would do it.
+        kind: &'static str,
+        /// Whether it could be had without the other limits.
+        beside: &'static str,
     },
     /// A param was settled twice.
     #[error("param {name} is settled twice")]

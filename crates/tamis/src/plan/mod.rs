@@ -2,10 +2,15 @@
 //! counted, and the choice explains itself. Pure, and the same on every machine.
 
 mod choose;
+mod explain;
 mod goal;
+mod limits;
+mod traffic;
 
 pub use choose::{Plan, choose};
-pub use goal::{Goal, PlanError, Size};
+pub use goal::{Goal, Minimise, Operation, PlanError, Size};
+pub use limits::AtMost;
+pub use traffic::{Bytes, Traffic};
 
 /// What a filter with given params and keys will do, from its model.
 #[derive(Clone, Copy, Debug, PartialEq)]

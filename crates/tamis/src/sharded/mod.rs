@@ -132,7 +132,7 @@ fn share(goal: &Goal, shards: usize) -> Result<Goal, PlanError> {
         }
         Size::Memory(bytes) => Size::Memory(bytes / shards as u64),
     };
-    Ok(Goal { keys, size, fixed: goal.fixed.clone() })
+    Ok(Goal { keys, size, ..goal.clone() })
 }
 
 impl<F: Filter> Sharded<F> {

@@ -1,0 +1,157 @@
+//! What a filter may take, and whether it keeps to it.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{Goal, Plan, PlanError, Size};
+
+/// The most that a filter may take; `None` where it does not matter.
+///
+/// Limits are promises for the filter that will be built, not for the mean of many: sizes that vary from filter to filter
+/// keep five standard deviations away from theirs, and blocks of fingerprint kinds, which models know to some per cent, a twentieth.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AtMost {
+    /// Bits of memory held, over keys.
+    pub bits_per_key: Option<f64>,
+    /// Bytes of a packed snapshot.
+    pub snapshot_bytes: Option<u64>,
+    /// Bytes of a delta after [`Goal::churn`] of the keys were replaced; of a snapshot, for kinds that have no deltas.
+    pub delta_bytes: Option<u64>,
+    /// Blocks of memory read by a lookup on average, of a member or of a stranger, whichever reads more.
+    pub blocks: Option<f64>,
+}
+
+/// The blocks of fingerprint kinds are predicted to within so much (tests: `a_chosen_plan_keeps_its_promises`).
+const BLOCKS_MARGIN: f64 = 1.05;
+
+/// What is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limited {
+    Rate,
+    BitsPerKey,
+    Snapshot,
+    Delta,
+    Blocks,
+}
+
+/// A limit, and what a filter needs of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limit {
+    pub(super) of: Limited,
+    pub(super) asked: f64,
+    pub(super) needed: f64,
+}
+
+impl Limit {
+    pub(super) fn is_kept(&self) -> bool {
+        self.needed <= self.asked
+    }
+}
+
+impl Limited {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "of the strangers let through",
+            Self::BitsPerKey => "bits of memory per key",
+            Self::Snapshot => "bytes of snapshot",
+            Self::Delta => "bytes of delta",
+            Self::Blocks => "blocks per lookup",
+        }
+    }
+
+    /// A number that is no less, as a person would write it: what is offered must do.
+    fn write(self, value: f64) -> String {
+        let up = |unit: f64| libm::ceil(value / unit) * unit;
+        match self {
+            Self::Rate => format!("{value:e}"),
+            Self::BitsPerKey | Self::Blocks => format!("{:.3}", up(0.001)),
+            Self::Snapshot | Self::Delta => format!("{}", up(1.0)),
+        }
+    }
+}
+
+impl AtMost {
+    /// Every limit that is set must leave something.
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        let bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
+        let all = [
+            (Limited::BitsPerKey, self.bits_per_key),
+            (Limited::Snapshot, bytes(self.snapshot_bytes)),
+            (Limited::Delta, bytes(self.delta_bytes)),
+            (Limited::Blocks, self.blocks),
+        ];
+        for (of, asked) in all {
+            if let Some(asked) = asked
+                && (asked.is_nan() || asked <= 0.0)
+            {
+                return Err(PlanError::BadLimit { what: of.name(), asked });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// All limits of a goal beside what a plan needs of each: the one place where promises are checked.
+pub(super) fn limits(goal: &Goal, plan: &Plan) -> Vec<Limit> {
+    let AtMost { bits_per_key, snapshot_bytes, delta_bytes, blocks } = goal.at_most;
+    let (predicted, traffic) = (&plan.predicted, &plan.traffic);
+    let rate = match goal.size {
+        Size::Rate(rate) => Some(rate),
+        Size::BitsPerKey(_) | Size::Memory(_) => None,
+    };
+    let bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
+    let read = predicted.blocks_per_hit.max(predicted.blocks_per_miss);
+    let delta = traffic.delta.map_or(traffic.snapshot, |delta| delta);
+    let read = if plan.params.kind().keeps_identities() { read * BLOCKS_MARGIN } else { read };
+    [
+        (Limited::Rate, rate, predicted.rate),
+        (Limited::BitsPerKey, bits_per_key, predicted.bits_per_key),
+        (Limited::Snapshot, bytes(snapshot_bytes), traffic.snapshot.most()),
+        (Limited::Delta, bytes(delta_bytes), delta.most()),
+        (Limited::Blocks, blocks, read),
+    ]
+    .into_iter()
+    .filter_map(|(of, asked, needed)| Some(Limit { of, asked: asked?, needed }))
+    .collect()
+}
+
+/// Why none of these plans, of which there is at least one, keeps to the goal: the limit that would have to give way the least, in
+/// proportion, for one of them to do.
+pub(super) fn refusal(goal: &Goal, plans: &[Plan]) -> Option<PlanError> {
+    let all: Vec<(&Plan, Vec<Limit>)> =
+        plans.iter().map(|plan| (plan, limits(goal, plan))).collect();
+    let stretch = |limit: &Limit| limit.needed / limit.asked;
+    // First the plans that break one limit only; if there are none, any limit that nobody keeps.
+    let alone = all.iter().filter_map(|(plan, limits)| {
+        let mut broken = limits.iter().filter(|limit| !limit.is_kept());
+        let first = broken.next()?;
+        broken.next().is_none().then_some((*plan, *first, true))
+    });
+    let any = all.iter().flat_map(|(plan, limits)| {
+        limits.iter().filter(|limit| !limit.is_kept()).map(|limit| (*plan, *limit, false))
+    });
+    let by_stretch = |a: &(&Plan, Limit, bool), b: &(&Plan, Limit, bool)| {
+        stretch(&a.1).total_cmp(&stretch(&b.1))
+    };
+    let (plan, limit, alone) = alone.min_by(by_stretch).or_else(|| any.min_by(by_stretch))?;
+    let possible = all
+        .iter()
+        .any(|(_, limits)| limits.iter().any(|other| other.of == limit.of && other.is_kept()));
+    Some(PlanError::Limit {
+        what: limit.of.name(),
+        asked: limit.of.write(limit.asked),
+        nearest: limit.of.write(limit.needed),
+        kind: plan.params.kind().name(),
+        beside: match (alone, possible) {
+            (true, true) => " beside the other limits",
+            (true, false) => "",
+            (false, _) => ", nor are the other limits kept",
+        },
+    })
+}
