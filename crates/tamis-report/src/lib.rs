@@ -5,4 +5,5 @@ pub mod bench;
 pub mod churn;
 pub mod keys;
 pub mod memory;
+pub mod plot;
 pub mod trials;
