@@ -8,6 +8,7 @@ mod sizing;
 mod store;
 mod target;
 mod verbs;
+mod wishes;
 
 use std::process::ExitCode;
 

@@ -24,17 +24,28 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
 
 /// A probability strictly between 0 and 1: `0.1%`, `1e-3`, `0.001`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let example = "write for example 1%, 0.1% or 1e-3";
+    match part(text)? {
+        rate if rate > 0.0 && rate < 1.0 => Ok(rate),
+        _ => Err(format!("a rate lies between 0 and 1 (0% and 100%), both excluded; {PARTS}")),
+    }
+}
+
+/// A share above 0, and all of it at most: `1%`, `0.01`, `100%`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    match part(text)? {
+        share if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err(format!("a share lies above 0% and is at most 100%; {PARTS}")),
+    }
+}
+
+const PARTS: &str = "write for example 1%, 0.1% or 1e-3";
+
+fn part(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(percent) => (percent.trim_end(), 100.0),
         None => (text, 1.0),
     };
-    let rate = number.parse::<f64>().map_err(|_| format!("not a number; {example}"))? / scale;
-    if rate > 0.0 && rate < 1.0 {
-        Ok(rate)
-    } else {
-        Err(format!("a rate lies between 0 and 1 (0% and 100%), both excluded; {example}"))
-    }
+    Ok(number.parse::<f64>().map_err(|_| format!("not a number; {PARTS}"))? / scale)
 }
 
 /// A seed: decimal, or hexadecimal after `0x`.
@@ -153,6 +164,8 @@ mod tests {
         for text in ["0", "1", "100%", "-1%", "nan", "inf", "-inf", "2", "", "%", "a%"] {
             assert!(rate(text).is_err(), "{text}");
         }
+        assert_eq!((share("100%"), share("0.5")), (Ok(1.0), Ok(0.5)));
+        assert!(share("0").is_err() && share("101%").is_err() && share("nan").is_err());
     }
 
     #[test]

@@ -165,3 +165,16 @@ pub(crate) fn bytes(bytes: u64) -> String {
         Some(unit) => format!("{bytes} bytes ({value:.1} {unit})"),
     }
 }
+
+/// Bytes in three digits, for tables.
+pub(crate) fn short_bytes(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut unit = 0;
+    let mut value = bytes;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 || value >= 99.95 { 0 } else { usize::from(value < 9.995) + 1 };
+    format!("{value:.digits$} {}", UNITS[unit])
+}

@@ -68,26 +68,23 @@ impl Sizing {
         Goal { fixed: self.params.clone(), ..Goal::sized(keys, size) }
     }
 
-    /// The layout of a filter for these keys, whose number is counted if nobody gave it, and its label.
-    pub(crate) fn plan(&self, hashing: &Hashing, keys: &Keys) -> Result<(AnyParams, Label)> {
-        let hasher = hashing.hasher()?;
-        let planned = match self.keys {
-            Some(planned) => planned,
+    /// How many keys are planned for: counted if nobody said it.
+    pub(crate) fn planned_keys(&self, keys: &Keys) -> Result<u64> {
+        match self.keys {
+            Some(planned) => Ok(planned),
             None => keys.count()?.context(
                 "how many keys will come? The input can be read only once, so its lines cannot be \
                  counted first; say it with --keys, for example --keys 10M",
-            )?,
-        };
-        let kind = self.kind.unwrap_or(Kind::Bloom);
-        let params = AnyParams::plan(kind, &self.goal(planned))?;
-        // A capacity of 0 would say that nobody planned, and nobody would be told when the filter is crowded.
-        Ok((params, Label::planned(hasher, planned.max(1))))
+            ),
+        }
     }
 
     /// An empty filter for these keys.
     pub(crate) fn empty_filter(&self, hashing: &Hashing, keys: &Keys) -> Result<AnyFilter> {
-        let (params, label) = self.plan(hashing, keys)?;
-        Ok(params.build(label)?)
+        let planned = self.planned_keys(keys)?;
+        let kind = self.kind.unwrap_or(Kind::Bloom);
+        let params = AnyParams::plan(kind, &self.goal(planned))?;
+        Ok(params.build(hashing.label(planned)?)?)
     }
 }
 
@@ -127,6 +124,12 @@ impl Hashing {
         let hash = self.hash.unwrap_or(HashId::Xxh3);
         Hasher::from_parts(hash, self.seed.unwrap_or(0))
             .context("--seed: xxh3 takes 64 bits; use a smaller seed, or --hash sip13")
+    }
+
+    /// The label of a filter for so many keys.
+    pub(crate) fn label(&self, planned: u64) -> Result<Label> {
+        // A capacity of 0 would say that nobody planned, and nobody would be told when the filter is crowded.
+        Ok(Label::planned(self.hasher()?, planned.max(1)))
     }
 
     /// The widest permissions for a new file with such a filter in it.

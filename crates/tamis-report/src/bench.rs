@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tamis::math::interval::exact_interval;
-use tamis::{AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, PlanError, Size};
+use tamis::{
+    AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, Plan, PlanError, Size,
+};
 
 use crate::keys::KeyStream;
 use crate::memory;
@@ -107,8 +109,7 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
     let Setup { kind, goal, hasher, key_seed, queries } = setup;
     let keys = goal.keys;
     let stream = KeyStream::new(*key_seed);
-    let params = AnyParams::plan(*kind, goal)?;
-    let predicted = params.predict(keys);
+    let Plan { params, predicted, .. } = Plan::of(*kind, goal)?;
     let queries = queries.unwrap_or_else(|| expected_four_thousand(predicted.rate));
 
     let (mut filter, insert_ns, held) = if kind.can_insert() {

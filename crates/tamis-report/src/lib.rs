@@ -2,6 +2,7 @@
 //! them, the report draws them.
 
 pub mod bench;
+pub mod chart;
 pub mod churn;
 pub mod keys;
 pub mod memory;

@@ -10,6 +10,7 @@ use crate::numbers;
 use crate::progress::Progress;
 use crate::show;
 use crate::sizing::{Hashing, Sizing, keys_must_be_said};
+use crate::wishes::Wishes;
 
 /// Build a filter from seeded keys and measure it
 ///
@@ -40,6 +41,9 @@ pub(crate) struct Bench {
     sizing: Sizing,
 
     #[command(flatten)]
+    wishes: Wishes,
+
+    #[command(flatten)]
     hashing: Hashing,
 }
 
@@ -50,7 +54,7 @@ impl Bench {
         )?;
         let setup = Setup {
             kind: self.sizing.kind.unwrap_or(Kind::Bloom),
-            goal: self.sizing.goal(keys),
+            goal: self.wishes.add_to(self.sizing.goal(keys)),
             hasher: self.hashing.hasher()?,
             key_seed: self.key_seed,
             queries: self.queries,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use tamis::{AnyParams, Kind, Plan};
 
 use super::{Outcome, add};
 use crate::keys::Keys;
@@ -12,23 +13,33 @@ use crate::progress::Progress;
 use crate::show;
 use crate::sizing::{Hashing, Sizing};
 use crate::target::Target;
+use crate::wishes::Wishes;
 
 /// Build a filter from lines
 ///
-/// Inserts every line. Kind `bloom` and a rate of 1% unless other options say more. More lines than planned are
-/// no error, but the rate rises above the one asked for.
+/// Inserts every line. Kind `bloom` and a rate of 1% unless other options say more; with --auto, or with needs and limits, the
+/// kind that meets them best (`tamis plan` shows them all). More lines than planned are no error, but the rate rises above
+/// the one asked for.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   tamis build --rate 0.1% -o words.tamis /usr/share/dict/words
+  tamis build --auto --ops insert,remove --rate 0.1% -o users.tamis users.txt
   zcat urls.gz | tamis build --kind blocked --keys 10M --memory 16MiB -o urls.tamis")]
 pub(crate) struct Build {
     /// File to write the filter to; - is stdout
     #[arg(short, long, value_name = "FILTER")]
     output: PathBuf,
 
+    /// Choose the kind that meets the goal best, and say which
+    #[arg(long, conflicts_with = "kind")]
+    auto: bool,
+
     #[command(flatten)]
     sizing: Sizing,
+
+    #[command(flatten)]
+    wishes: Wishes,
 
     #[command(flatten)]
     hashing: Hashing,
@@ -41,7 +52,8 @@ impl Build {
     pub(crate) fn run(self) -> Result<Outcome> {
         self.keys.check(Some(&self.output))?;
         let target = Target::new(&self.output)?;
-        let (params, label) = self.sizing.plan(&self.hashing, &self.keys)?;
+        let planned = self.sizing.planned_keys(&self.keys)?;
+        let (params, label) = (self.plan(planned)?, self.hashing.label(planned)?);
         let progress = Progress::quiet("building", self.keys.size());
         let filter = if params.kind().can_insert() {
             let mut filter = params.build(label)?;
@@ -59,5 +71,20 @@ impl Build {
         show::note_if_crowded(&filter);
         target.write(&filter, self.hashing.mode())?;
         Ok(Outcome::Fine)
+    }
+
+    /// The layout: of the kind that was named, or of the one that meets the goal best.
+    fn plan(&self, keys: u64) -> Result<AnyParams> {
+        let goal = self.wishes.add_to(self.sizing.goal(keys));
+        let kind = match self.sizing.kind {
+            None if !self.auto && self.wishes.is_empty() => Some(Kind::Bloom),
+            kind => kind,
+        };
+        if let Some(kind) = kind {
+            return Ok(Plan::of(kind, &goal)?.params);
+        }
+        let best = tamis::choose(&goal)?.swap_remove(0);
+        show::note(&format_args!("{}: {}", best.params.kind().name(), best.reason));
+        Ok(best.params)
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use tamis::wire::{Encoding, Header, Section};
-use tamis::{AnyFilter, AnyParams, Goal, Kind, Size};
+use tamis::{AnyFilter, AnyParams, Goal, Kind};
 
 use super::Outcome;
 use crate::{show, store};

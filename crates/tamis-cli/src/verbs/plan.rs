@@ -1,34 +1,57 @@
 //! `tamis plan`: what would be built, and what would it do?
 
-use anyhow::Result;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tamis::{AnyParams, Prediction};
+use tamis::Plan as Planned;
+use tamis_report::chart;
 
 use super::Outcome;
+use crate::progress::Progress;
 use crate::show;
 use crate::sizing::{Hashing, Sizing, keys_must_be_said};
+use crate::wishes::Wishes;
 
 /// Show which filters meet a goal, the best first
 ///
 /// Nothing is built. With --kind only that kind is planned. Predictions are computed from the integer parameters
-/// that `tamis build` would use with the same options.
+/// that `tamis build` would use with the same options. Where no filter meets all of a goal, the limit that stands in the way is
+/// named with the nearest that can be had.
 #[derive(Args)]
 #[command(
     mut_arg("num_keys", keys_must_be_said),
     after_help = "\
 Examples:
   tamis plan --keys 10M --rate 0.1%
-  tamis plan --keys 1e6 --kind blocked --memory 2MiB --json"
+  tamis plan --keys 10M --rate 0.1% --ops insert,remove --max-blocks 1.5
+  tamis plan --keys 1M --churn 1% --max-delta 50kB --minimise wire
+  tamis plan --keys 1e6 --kind blocked --memory 2MiB --json
+  tamis plan --keys 1M --kind rank-indexed --explain
+  tamis plan --keys 1M --plot bits.svg"
 )]
 pub(crate) struct Plan {
     /// Print JSON: an object with --kind, otherwise an array
     #[arg(long)]
     json: bool,
 
+    /// Show the arithmetic with the papers' symbols: of --kind, or of the best
+    #[arg(long)]
+    explain: bool,
+
+    /// Draw bits per key against rate for all kinds that meet the goal, into this file
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "kind")]
+    plot: Option<PathBuf>,
+
     #[command(flatten)]
     sizing: Sizing,
+
+    #[command(flatten)]
+    wishes: Wishes,
 
     // Taken so that the options of a build can be planned as they are; no prediction depends on them.
     #[command(flatten)]
@@ -42,6 +65,9 @@ struct Candidate {
     predicted: Predicted,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
+    /// The arithmetic, line by line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
@@ -55,47 +81,73 @@ struct Predicted {
     /// Share of the keys in the overflow, for kinds that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     overflow_share: Option<f64>,
+    /// Of a packed snapshot.
+    snapshot_bytes: f64,
+    /// Of a delta after the churn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_bytes: Option<f64>,
 }
 
 impl Plan {
     pub(crate) fn run(self) -> Result<Outcome> {
         self.hashing.hasher()?;
         let Some(keys) = self.sizing.keys else {
-            anyhow::bail!(
-                "how many keys shall be planned for? Say it with --keys, for example --keys 10M"
-            );
+            bail!("how many keys shall be planned for? Say it with --keys, for example --keys 10M");
         };
-        let goal = self.sizing.goal(keys);
+        let goal = self.wishes.add_to(self.sizing.goal(keys));
         if let Some(kind) = self.sizing.kind {
-            let params = AnyParams::plan(kind, &goal)?;
-            let candidate = Candidate::new(&params, params.predict(keys), keys, None);
+            let plan = Planned::of(kind, &goal)?;
+            let candidate = Candidate::new(&plan, keys, false, self.explain);
             if self.json {
                 show::print_json(&candidate)?;
             } else {
-                print_table(&[candidate])?;
+                self.print(&[candidate])?;
             }
             return Ok(Outcome::Fine);
         }
-        let candidates: Vec<_> = tamis::choose(&goal)?
+        let plans = tamis::choose(&goal)?;
+        if let Some(path) = &self.plot {
+            let progress = Mutex::new(Progress::share("drawing"));
+            let plot = chart::bits_against_rate(&goal, &|share| {
+                if let Ok(mut progress) = progress.lock() {
+                    progress.reach(share);
+                }
+            });
+            drop(progress);
+            let plot = plot.svg();
+            fs::write(path, plot).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        // The arithmetic of all would be pages.
+        let explained = |number: usize| self.explain && (self.json || number == 0);
+        let candidates: Vec<_> = plans
             .iter()
-            .map(|plan| Candidate::new(&plan.params, plan.predicted, keys, Some(plan.reason)))
+            .enumerate()
+            .map(|(number, plan)| Candidate::new(plan, keys, true, explained(number)))
             .collect();
         if self.json {
             show::print_json(&candidates)?;
         } else {
-            print_table(&candidates)?;
+            self.print(&candidates)?;
         }
         Ok(Outcome::Fine)
+    }
+
+    fn print(&self, candidates: &[Candidate]) -> Result<()> {
+        print_table(candidates)?;
+        for explanation in candidates.iter().filter_map(|one| one.explanation.as_ref()) {
+            show::print(&"")?;
+            show::print(&explanation.join("\n"))?;
+        }
+        if let Some(path) = &self.plot {
+            show::print(&format_args!("\nbits per key against rate: {}", path.display()))?;
+        }
+        Ok(())
     }
 }
 
 impl Candidate {
-    fn new(
-        params: &AnyParams,
-        predicted: Prediction,
-        keys: u64,
-        reason: Option<&'static str>,
-    ) -> Self {
+    fn new(plan: &Planned, keys: u64, reason: bool, explain: bool) -> Self {
+        let Planned { params, predicted, traffic, .. } = plan;
         Self {
             kind: params.kind().name(),
             params: show::params(params),
@@ -107,15 +159,19 @@ impl Candidate {
                 blocks_per_hit: predicted.blocks_per_hit,
                 blocks_per_miss: predicted.blocks_per_miss,
                 overflow_share: predicted.overflow.map(|entries| entries / keys.max(1) as f64),
+                snapshot_bytes: traffic.snapshot.mean,
+                delta_bytes: traffic.delta.map(|delta| delta.mean),
             },
-            reason,
+            reason: reason.then_some(plan.reason),
+            explanation: explain.then(|| plan.explain(keys).lines().map(str::to_owned).collect()),
         }
     }
 }
 
 fn print_table(candidates: &[Candidate]) -> Result<()> {
     let mut table = show::table();
-    table.set_header([
+    let deltas = candidates.iter().any(|one| one.predicted.delta_bytes.is_some());
+    let mut header = vec![
         "kind",
         "rate",
         "bits/key",
@@ -123,11 +179,15 @@ fn print_table(candidates: &[Candidate]) -> Result<()> {
         "blk/insert",
         "blk/hit",
         "blk/miss",
-        "params",
-    ]);
+        "snapshot",
+    ];
+    header.extend(deltas.then_some("delta"));
+    let numbers = header.len();
+    header.push("params");
+    table.set_header(header);
     for Candidate { kind, params, predicted, .. } in candidates {
         let params: Vec<_> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        table.add_row([
+        let mut row = vec![
             (*kind).to_owned(),
             show::rate(predicted.rate),
             format!("{:.3}", predicted.bits_per_key),
@@ -135,10 +195,13 @@ fn print_table(candidates: &[Candidate]) -> Result<()> {
             format!("{:.2}", predicted.blocks_per_insert),
             format!("{:.2}", predicted.blocks_per_hit),
             format!("{:.2}", predicted.blocks_per_miss),
-            params.join(" "),
-        ]);
+            show::short_bytes(predicted.snapshot_bytes),
+        ];
+        row.extend(predicted.delta_bytes.map(show::short_bytes));
+        row.push(params.join(" "));
+        table.add_row(row);
     }
-    show::print_table(table, 1..7)?;
+    show::print_table(table, 1..numbers)?;
     let mut reasons = show::table();
     for candidate in candidates {
         if let Some(reason) = candidate.reason {

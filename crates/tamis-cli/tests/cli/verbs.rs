@@ -335,7 +335,9 @@ fn plan_keeps_its_contract() {
     }
     assert!(all.iter().all(|plan| plan["reason"].is_string()));
     let bits = |plan: &serde_json::Value| plan["predicted"]["bits_per_key"].as_f64();
-    assert!(all.is_sorted_by_key(|plan| bits(plan).expect("bits")), "best first");
+    let least = folder.json(&[&goal[..], &["--minimise", "memory"]].concat());
+    let least = least.as_array().expect("an array");
+    assert!(least.is_sorted_by_key(|plan| bits(plan).expect("bits")), "best first");
     for kind in ["bloom", "counting", "blocked"] {
         let plan = folder.json(&[&goal[..], &["--kind", kind, "--seed", "7"]].concat());
         assert_eq!(plan["kind"], kind);
@@ -349,12 +351,67 @@ fn plan_keeps_its_contract() {
             "blocks_per_insert",
             "blocks_per_hit",
             "blocks_per_miss",
+            "snapshot_bytes",
         ] {
             assert!(plan["predicted"][fact].is_f64(), "{fact}");
         }
         assert!(plan["predicted"]["rate"].as_f64() <= Some(0.001));
     }
     assert!(folder.ok(&["plan", "--keys", "1M"]).contains("blocked"));
+}
+
+#[test]
+fn plans_keep_to_needs_and_limits() {
+    let folder = Folder::new();
+    let goal = ["plan", "--keys", "100k", "--rate", "0.1%", "--json"];
+    let with = |more: &[&str]| folder.json(&[&goal[..], more].concat());
+    let removing = with(&["--ops", "insert,remove"]);
+    assert_eq!((removing[0]["kind"].as_str(), removing[6].is_null()), (Some("blocked-rank"), true));
+    let limited = with(&["--max-blocks", "1.2", "--max-bits-per-key", "16", "--churn", "1%"]);
+    for plan in limited.as_array().expect("an array") {
+        assert!(plan["predicted"]["blocks_per_hit"].as_f64() <= Some(1.2));
+        assert!(plan["predicted"]["bits_per_key"].as_f64() <= Some(16.0));
+        assert!(plan["predicted"]["delta_bytes"].is_f64());
+    }
+    let valued = with(&["--kind", "rank-map", "--ops", "value=5"]);
+    assert_eq!(valued["params"]["extra"], 5);
+    let explained = with(&["--kind", "dleft", "--explain"]);
+    assert!(explained["explanation"][1].as_str().expect("a line").contains("d = 4 subtables"));
+    let goal = &goal[..5];
+    let refused = |more: &[&str], said: &[&str]| folder.run(&[goal, more].concat()).refused(said);
+    refused(&["--max-bits-per-key", "3"], &["bits of memory per key", "the nearest is"]);
+    refused(&["--kind", "bloom", "--ops", "remove"], &["bloom cannot remove", "blocked-rank"]);
+    refused(&["--ops", "fly"], &["insert, remove, count"]);
+    refused(&["--ops", "value=99"], &["1 to 32 bits"]);
+    refused(&["--max-delta", "1k"], &["--churn"]);
+    refused(&["--churn", "0", "--max-delta", "1k"], &["--churn", "above 0%"]);
+    refused(&["--max-snapshot", "0"], &["must be above 0"]);
+    let text = folder.ok(&[goal, &["--explain", "--plot", "bits.svg"]].concat());
+    assert!(text.contains("symbols") && text.contains("bits.svg"), "{text}");
+    let plot = std::fs::read_to_string(folder.join("bits.svg")).expect("a plot");
+    assert!(plot.starts_with("<svg") && plot.contains("information bound"));
+    assert!(plot.contains("rank-indexed") && plot.contains("compressed"));
+}
+
+#[test]
+fn build_takes_the_kind_that_meets_the_goal_best() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(1000));
+    let kind = |options: &[&str]| {
+        let run = folder.run(&[&["build", "-o", "f"], options, &["keys"]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let kind =
+            folder.json(&["info", "--json", "f"])["kind"].as_str().expect("a kind").to_owned();
+        (kind, run.stderr)
+    };
+    assert_eq!(kind(&[]), ("bloom".to_owned(), String::new()));
+    let (chosen, said) = kind(&["--auto", "--ops", "insert,remove"]);
+    assert!(said.contains(&chosen), "{said}");
+    assert!(folder.ok(&["count", "f", "keys"]).starts_with('1'));
+    // Needs are reason enough to choose.
+    assert_eq!(kind(&["--ops", "value=4,count"]).0, "dleft");
+    assert_eq!(kind(&["--minimise", "lookups"]).0, "blocked");
+    folder.run(&["build", "--auto", "--kind", "bloom", "-o", "f", "keys"]).refused(&["--auto"]);
 }
 
 #[test]

@@ -131,17 +131,31 @@ fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     Ok(bids.into_iter().map(|params| Plan::new(params, &goal)).collect())
 }
 
-/// No kind can do all of it.
+/// Why none of these kinds can do all of it.
 fn unable(kinds: &[Kind], goal: &Goal) -> PlanError {
-    let names: Vec<&str> = goal.needs.iter().map(|operation| operation.name()).collect();
-    let able = |operation: &Operation| {
-        let kinds: Vec<&str> =
-            kinds.iter().filter(|kind| kind.can(*operation)).map(|kind| kind.name()).collect();
-        let kinds = if kinds.is_empty() { "none".to_string() } else { kinds.join(", ") };
-        format!("{}: {kinds}", operation.name())
+    let listed = |can: &dyn Fn(Kind) -> bool| -> String {
+        let names: Vec<&str> =
+            Kind::ALL.into_iter().filter(|&kind| can(kind)).map(Kind::name).collect();
+        if names.is_empty() { "none".to_string() } else { names.join(", ") }
     };
-    let kinds: Vec<String> = goal.needs.iter().map(able).collect();
-    PlanError::Operations { needs: names.join(" and "), kinds: kinds.join("; ") }
+    let named = |operations: &mut dyn Iterator<Item = &Operation>| -> String {
+        operations.map(|operation| operation.name()).collect::<Vec<_>>().join(" and ")
+    };
+    if let &[kind] = kinds {
+        let can_all = |kind: Kind| goal.needs.iter().all(|&operation| kind.can(operation));
+        return PlanError::Unable {
+            kind: kind.name(),
+            missing: named(&mut goal.needs.iter().filter(|operation| !kind.can(**operation))),
+            able: listed(&can_all),
+        };
+    }
+    let each = goal.needs.iter().map(|&operation| {
+        format!("{}: {}", operation.name(), listed(&|kind: Kind| kind.can(operation)))
+    });
+    PlanError::Operations {
+        needs: named(&mut goal.needs.iter()),
+        able: each.collect::<Vec<_>>().join("; "),
+    }
 }
 
 fn is_unknown_param(error: &PlanError) -> bool {

@@ -259,13 +259,23 @@ pub enum PlanError {
         /// The limit.
         asked: f64,
     },
+    /// The kind cannot do all that is asked for.
+    #[error("{kind} cannot {missing}; of all kinds {able} can do what is asked for")]
+    Unable {
+        /// The kind.
+        kind: &'static str,
+        /// What it cannot do.
+        missing: String,
+        /// The kinds that can do all of it.
+        able: String,
+    },
     /// No kind can do all that is asked for.
-    #[error("no kind can {needs}; leave one of these out ({kinds})")]
+    #[error("no kind can {needs} in one; leave one of these out ({able})")]
     Operations {
         /// What is asked for.
         needs: String,
         /// Which kinds can do each.
-        kinds: String,
+        able: String,
     },
     /// No filter keeps within a limit.
     #[error("at most {asked} {what} cannot be had{beside}; the nearest is {nearest} ({kind})")]

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Goal, Plan, PlanError, Size};
+use super::{Goal, Plan, PlanError};
 
 /// The most that a filter may take; `None` where it does not matter.
 ///
@@ -28,7 +28,6 @@ const BLOCKS_MARGIN: f64 = 1.05;
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limited {
-    Rate,
     BitsPerKey,
     Snapshot,
     Delta,
@@ -52,7 +51,6 @@ impl Limit {
 impl Limited {
     fn name(self) -> &'static str {
         match self {
-            Self::Rate => "of the strangers let through",
             Self::BitsPerKey => "bits of memory per key",
             Self::Snapshot => "bytes of snapshot",
             Self::Delta => "bytes of delta",
@@ -64,7 +62,6 @@ impl Limited {
     fn write(self, value: f64) -> String {
         let up = |unit: f64| libm::ceil(value / unit) * unit;
         match self {
-            Self::Rate => format!("{value:e}"),
             Self::BitsPerKey | Self::Blocks => format!("{:.3}", up(0.001)),
             Self::Snapshot | Self::Delta => format!("{}", up(1.0)),
         }
@@ -97,20 +94,16 @@ impl AtMost {
     }
 }
 
-/// All limits of a goal beside what a plan needs of each: the one place where promises are checked.
+/// All limits of a goal beside what a plan needs of each: the one place where promises are checked. The rate is not among them, for
+/// each kind plans for it.
 pub(super) fn limits(goal: &Goal, plan: &Plan) -> Vec<Limit> {
     let AtMost { bits_per_key, snapshot_bytes, delta_bytes, blocks } = goal.at_most;
     let (predicted, traffic) = (&plan.predicted, &plan.traffic);
-    let rate = match goal.size {
-        Size::Rate(rate) => Some(rate),
-        Size::BitsPerKey(_) | Size::Memory(_) => None,
-    };
     let bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
     let read = predicted.blocks_per_hit.max(predicted.blocks_per_miss);
     let delta = traffic.delta.map_or(traffic.snapshot, |delta| delta);
     let read = if plan.params.kind().keeps_identities() { read * BLOCKS_MARGIN } else { read };
     [
-        (Limited::Rate, rate, predicted.rate),
         (Limited::BitsPerKey, bits_per_key, predicted.bits_per_key),
         (Limited::Snapshot, bytes(snapshot_bytes), traffic.snapshot.most()),
         (Limited::Delta, bytes(delta_bytes), delta.most()),

@@ -1,0 +1,100 @@
+//! The options that say what a filter must be able to do, what it may take, and what matters most.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tamis::{AtMost, Goal, Minimise, Operation};
+
+use crate::numbers;
+
+/// Operations, limits and what to minimise.
+#[derive(Args)]
+#[command(next_help_heading = "Needs and limits")]
+pub(crate) struct Wishes {
+    /// What the filter must be able to do beyond answering: insert, remove, count, merge, grow, value=BITS; several
+    /// with commas
+    #[arg(long, value_name = "OPS", value_delimiter = ',', value_parser = operation)]
+    ops: Vec<Operation>,
+
+    /// At most so many bits of memory for each key
+    #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
+    max_bits_per_key: Option<f64>,
+
+    /// At most so many bytes for a packed snapshot, such as 1MB
+    #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
+    max_snapshot: Option<u64>,
+
+    /// At most so many bytes for a delta after --churn of the keys were replaced
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_parser = numbers::bytes,
+        requires = "churn",
+        allow_hyphen_values = true
+    )]
+    max_delta: Option<u64>,
+
+    /// Share of the keys that is replaced from one delta to the next, such as 1%
+    #[arg(long, value_name = "SHARE", value_parser = numbers::share, allow_hyphen_values = true)]
+    churn: Option<f64>,
+
+    /// At most so many blocks (cache lines) read by a lookup on average, hit or miss
+    #[arg(long, value_name = "BLOCKS", allow_hyphen_values = true)]
+    max_blocks: Option<f64>,
+
+    /// What matters most: memory; wire (a delta with --churn, otherwise a snapshot); lookups; or balanced, which is memory, and a
+    /// tenth more for every further block a lookup reads [default: balanced]
+    #[arg(long, visible_alias = "minimize", value_name = "WHAT", value_parser = minimise_parser())]
+    minimise: Option<Minimise>,
+}
+
+impl Wishes {
+    /// Whether nothing is wished for.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { ops, churn, minimise, .. } = self;
+        ops.is_empty()
+            && churn.is_none()
+            && minimise.is_none()
+            && self.at_most() == AtMost::default()
+    }
+
+    /// The goal with these wishes.
+    pub(crate) fn add_to(&self, goal: Goal) -> Goal {
+        Goal {
+            needs: self.ops.clone(),
+            at_most: self.at_most(),
+            churn: self.churn,
+            minimise: self.minimise.unwrap_or_default(),
+            ..goal
+        }
+    }
+
+    fn at_most(&self) -> AtMost {
+        AtMost {
+            bits_per_key: self.max_bits_per_key,
+            snapshot_bytes: self.max_snapshot,
+            delta_bytes: self.max_delta,
+            blocks: self.max_blocks,
+        }
+    }
+}
+
+fn operation(text: &str) -> Result<Operation, String> {
+    if let Some(bits) = text.strip_prefix("value=") {
+        let bits = bits.parse().ok().filter(|bits| (1..=32).contains(bits));
+        return bits.map(Operation::Values).ok_or("a value has 1 to 32 bits: value=8".to_owned());
+    }
+    let plain =
+        [Operation::Insert, Operation::Remove, Operation::Count, Operation::Merge, Operation::Grow];
+    let known = plain.into_iter().find(|operation| operation.name() == text);
+    known.ok_or_else(|| {
+        "choose from insert, remove, count, merge, grow and value=BITS, for example --ops insert,remove"
+            .to_owned()
+    })
+}
+
+fn minimise_parser() -> impl TypedValueParser<Value = Minimise> {
+    PossibleValuesParser::new(Minimise::ALL.map(Minimise::name)).try_map(|name| {
+        let known = Minimise::ALL.into_iter().find(|minimise| minimise.name() == name);
+        known.ok_or("unknown") // only supported names come this far
+    })
+}
