@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod chart;
 pub mod churn;
+pub mod goals;
 pub mod keys;
 pub mod memory;
 pub mod plot;

@@ -113,7 +113,8 @@ pub use group::Group;
 pub use key::Key;
 pub use partitioned::PartitionedBloom;
 pub use plan::{
-    AtMost, Bytes, Goal, Minimise, Operation, Plan, PlanError, Prediction, Size, Traffic, choose,
+    AtMost, Bytes, Goal, Limited, Minimise, Operation, Plan, PlanError, Prediction, Size, Traffic,
+    choose,
 };
 pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
 #[cfg(feature = "std")]

@@ -243,10 +243,10 @@ fn what_a_limit_leaves_keeps_to_it() {
 fn a_limit_that_cannot_be_kept_is_named_with_the_nearest_that_can() {
     let nearest = |goal: &Goal, what: &str, beside: &str| -> f64 {
         let refused = choose(goal).unwrap_err();
-        let PlanError::Limit { nearest, .. } = &refused else { panic!("{refused}") };
         let said = refused.to_string();
         assert!(said.contains(what) && said.contains(beside), "{said}");
-        nearest.parse().unwrap()
+        let PlanError::Limit { nearest, .. } = refused else { panic!("{said}") };
+        nearest
     };
     let goal = Goal { churn: Some(0.01), ..Goal::rate(50_000, 0.01) };
     let mut tight = goal.clone();

@@ -40,12 +40,9 @@ impl Plan {
     }
 
     fn new(params: AnyParams, goal: &Goal) -> Self {
-        Self {
-            predicted: params.predict(goal.keys),
-            traffic: params.traffic(goal.keys, goal.churn),
-            reason: reason(params.kind()),
-            params,
-        }
+        let predicted = params.predict(goal.keys);
+        let traffic = params.traffic_as_predicted(goal.keys, goal.churn, &predicted);
+        Self { params, predicted, traffic, reason: reason(params.kind()) }
     }
 
     fn keeps_to(&self, goal: &Goal) -> bool {

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::limits::AtMost;
+use super::limits::{AtMost, Limited};
 use crate::bits::Line;
 use crate::filter::InvalidParam;
 
@@ -278,14 +278,17 @@ pub enum PlanError {
         able: String,
     },
     /// No filter keeps within a limit.
-    #[error("at most {asked} {what} cannot be had{beside}; the nearest is {nearest} ({kind})")]
+    #[error(
+        "at most {} {} cannot be had{beside}; the nearest is {} ({kind})",
+        limited.write(*asked), limited.name(), limited.write(*nearest)
+    )]
     Limit {
         /// What is limited.
-        what: &'static str,
-        /// The limit, as it should be written.
-        asked: String,
-        /// The least with which there is a filter, rounded up; written like the limit.
-        nearest: String,
+        limited: Limited,
+        /// The limit.
+        asked: f64,
+        /// The least with which there is a filter, rounded up.
+        nearest: f64,
         /// The kind that would do it.
         kind: &'static str,
         /// Whether it could be had without the other limits.

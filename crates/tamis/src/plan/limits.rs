@@ -27,10 +27,14 @@ const BLOCKS_MARGIN: f64 = 1.05;
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limited {
+pub enum Limited {
+    /// [`AtMost::bits_per_key`].
     BitsPerKey,
+    /// [`AtMost::snapshot_bytes`].
     Snapshot,
+    /// [`AtMost::delta_bytes`].
     Delta,
+    /// [`AtMost::blocks`].
     Blocks,
 }
 
@@ -49,7 +53,7 @@ impl Limit {
 }
 
 impl Limited {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::BitsPerKey => "bits of memory per key",
             Self::Snapshot => "bytes of snapshot",
@@ -58,12 +62,19 @@ impl Limited {
         }
     }
 
-    /// A number that is no less, as a person would write it: what is offered must do.
-    fn write(self, value: f64) -> String {
-        let up = |unit: f64| libm::ceil(value / unit) * unit;
+    /// A number as a person would write it.
+    pub(super) fn write(self, value: f64) -> String {
         match self {
-            Self::BitsPerKey | Self::Blocks => format!("{:.3}", up(0.001)),
-            Self::Snapshot | Self::Delta => format!("{}", up(1.0)),
+            Self::BitsPerKey | Self::Blocks => format!("{value:.3}"),
+            Self::Snapshot | Self::Delta => format!("{value}"),
+        }
+    }
+
+    /// The next number that is written in full: what is offered must do.
+    fn round_up(self, value: f64) -> f64 {
+        match self {
+            Self::BitsPerKey | Self::Blocks => libm::ceil(value * 1000.0) / 1000.0,
+            Self::Snapshot | Self::Delta => libm::ceil(value),
         }
     }
 }
@@ -86,6 +97,18 @@ impl AtMost {
             }
         }
         Ok(())
+    }
+
+    /// These limits with another instead of one of them: such as the nearest that can be had.
+    #[must_use]
+    pub fn with(mut self, limited: Limited, most: f64) -> Self {
+        match limited {
+            Limited::BitsPerKey => self.bits_per_key = Some(most),
+            Limited::Snapshot => self.snapshot_bytes = Some(most as u64),
+            Limited::Delta => self.delta_bytes = Some(most as u64),
+            Limited::Blocks => self.blocks = Some(most),
+        }
+        self
     }
 
     /// Whether there is none.
@@ -137,9 +160,9 @@ pub(super) fn refusal(goal: &Goal, plans: &[Plan]) -> Option<PlanError> {
         .iter()
         .any(|(_, limits)| limits.iter().any(|other| other.of == limit.of && other.is_kept()));
     Some(PlanError::Limit {
-        what: limit.of.name(),
-        asked: limit.of.write(limit.asked),
-        nearest: limit.of.write(limit.needed),
+        limited: limit.of,
+        asked: limit.asked,
+        nearest: limit.of.round_up(limit.needed),
         kind: plan.params.kind().name(),
         beside: match (alone, possible) {
             (true, true) => " beside the other limits",

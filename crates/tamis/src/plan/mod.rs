@@ -9,7 +9,7 @@ mod traffic;
 
 pub use choose::{Plan, choose};
 pub use goal::{Goal, Minimise, Operation, PlanError, Size};
-pub use limits::AtMost;
+pub use limits::{AtMost, Limited};
 pub use traffic::{Bytes, Traffic};
 
 /// What a filter with given params and keys will do, from its model.

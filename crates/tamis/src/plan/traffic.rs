@@ -17,6 +17,7 @@
 
 use alloc::vec::Vec;
 
+use super::Prediction;
 use crate::any::{AnyParams, Kind};
 use crate::coder::{self, Effort, sorted_bits};
 use crate::compressed::model::delta_share;
@@ -65,8 +66,18 @@ pub struct Traffic {
 impl AnyParams {
     /// What a filter with this layout and so many keys takes on the wire; its deltas after a share `churn` of the keys was replaced.
     pub fn traffic(&self, keys: u64, churn: Option<f64>) -> Traffic {
-        let content = Content::of(self, keys);
-        let snapshot = content.snapshot(self, keys);
+        self.traffic_as_predicted(keys, churn, &self.predict(keys))
+    }
+
+    /// As [`traffic`](Self::traffic), for whoever has the prediction already.
+    pub(super) fn traffic_as_predicted(
+        &self,
+        keys: u64,
+        churn: Option<f64>,
+        predicted: &Prediction,
+    ) -> Traffic {
+        let content = Content::of(self, keys, predicted);
+        let snapshot = content.snapshot(self, keys, predicted);
         let delta = churn.map(|churn| {
             let replaced = libm::round(churn.clamp(0.0, 1.0) * keys as f64) as u64;
             content.delta(self, keys, replaced).unwrap_or(snapshot)
@@ -126,7 +137,7 @@ enum Content {
 }
 
 impl Content {
-    fn of(params: &AnyParams, keys: u64) -> Self {
+    fn of(params: &AnyParams, keys: u64, predicted: &Prediction) -> Self {
         let identities = |universe, value_bits: u32| Self::Identities {
             universe,
             value_bits: value_bits.into(),
@@ -173,7 +184,7 @@ impl Content {
             | AnyParams::BalancedTwoChoice(_) => {
                 let value = |at: usize| params.named()[at].1;
                 let [blocks, block, hashes, threshold, room] = [0, 1, 2, 5, 7].map(value);
-                let listed = params.predict(keys).overflow.unwrap_or(0.0);
+                let listed = predicted.overflow.unwrap_or(0.0);
                 let counts = threshold > 0 && params.kind() != Kind::BalancedPopcount;
                 let has_list = room > 0 || listed >= 0.5;
                 let balanced = Balanced { blocks, counts, listed, has_list };
@@ -182,7 +193,7 @@ impl Content {
         }
     }
 
-    fn snapshot(&self, params: &AnyParams, keys: u64) -> Bytes {
+    fn snapshot(&self, params: &AnyParams, keys: u64, predicted: &Prediction) -> Bytes {
         let n = keys as f64;
         let names = params.named().len();
         match *self {
@@ -213,7 +224,7 @@ impl Content {
                 let identities = numbers(distinct, variance, universe);
                 let bits = identities.bits + distinct * value_bits as f64 + counts;
                 let packed = frame(names, 0, Coded { bits, ..identities }, None);
-                let trimmed = params.predict(keys).wire_bits_per_key * n.max(1.0) / 8.0;
+                let trimmed = predicted.wire_bits_per_key * n.max(1.0) / 8.0;
                 if params.kind() != Kind::BlockedRank && trimmed < packed.mean {
                     return Bytes { mean: trimmed, ..packed };
                 }
