@@ -10,6 +10,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tamis::{AnyParams, Filter};
+pub(crate) use tamis_report::show::{bytes as short_bytes, per_second, rate};
 
 /// What a shell says of a process that wrote into a closed pipe.
 const CLOSED_PIPE: u8 = 128 + 13;
@@ -137,17 +138,6 @@ pub(crate) fn print_table(mut table: Table, numbers: std::ops::Range<usize>) -> 
     print(&table.trim_fmt())
 }
 
-/// A rate for people.
-pub(crate) fn rate(rate: f64) -> String {
-    if rate == 0.0 {
-        "0".to_owned()
-    } else if rate < 1e-4 {
-        format!("{rate:.3e}")
-    } else {
-        format!("{:.4}%", rate * 100.0)
-    }
-}
-
 /// Bytes for people.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
@@ -164,17 +154,4 @@ pub(crate) fn bytes(bytes: u64) -> String {
         None => format!("{bytes} bytes"),
         Some(unit) => format!("{bytes} bytes ({value:.1} {unit})"),
     }
-}
-
-/// Bytes in three digits, for tables.
-pub(crate) fn short_bytes(bytes: f64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let mut unit = 0;
-    let mut value = bytes;
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    let digits = if unit == 0 || value >= 99.95 { 0 } else { usize::from(value < 9.995) + 1 };
-    format!("{value:.digits$} {}", UNITS[unit])
 }

@@ -90,6 +90,12 @@ pub enum Failure {
     /// The filter took no more keys.
     #[error(transparent)]
     Full(#[from] tamis::Full),
+    /// There is no delta.
+    #[error(transparent)]
+    Delta(#[from] tamis::DeltaError),
+    /// A key that was inserted is not found.
+    #[error("a key is lost: this is a fault of tamis, please report it")]
+    Lost,
     /// Memory cannot be measured.
     #[error("the counting allocator is not installed in this program")]
     NotCounting,

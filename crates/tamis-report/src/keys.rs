@@ -1,4 +1,4 @@
-//! Seeded streams of distinct keys.
+//! Seeded streams of distinct keys: numbers for experiments, and text as people have it.
 
 use tamis::{Digest, Hasher};
 
@@ -47,5 +47,86 @@ impl KeyStream {
         range: std::ops::Range<u64>,
     ) -> impl Iterator<Item = Digest> {
         range.map(move |index| hasher.digest(&self.stranger(index)))
+    }
+}
+
+/// A stream of text keys: addresses of pages and words by turns, all different from each other.
+#[derive(Clone, Copy, Debug)]
+pub struct TextStream {
+    seed: Digest,
+}
+
+/// Words of six syllables: consonant and vowel.
+const WORDS: u64 = 1_000_000_000_000;
+const CONSONANTS: [&str; 20] = [
+    "b", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "ch",
+    "st", "tr",
+];
+const VOWELS: [&str; 5] = ["a", "e", "i", "o", "u"];
+const ENDINGS: [&str; 6] = ["com", "org", "net", "io", "de", "fr"];
+/// The running number of the first stranger.
+const TEXT_STRANGERS: u64 = 1 << 38;
+
+impl TextStream {
+    /// The stream with this seed.
+    pub fn new(seed: u64) -> Self {
+        Self { seed: Digest(Digest(seed).word(0)) }
+    }
+
+    /// Member number `index`, below 2^38.
+    pub fn member(self, index: u64) -> String {
+        if index.is_multiple_of(2) { self.address(index) } else { self.word(index) }
+    }
+
+    /// Stranger number `index`, below 2^38.
+    pub fn stranger(self, index: u64) -> String {
+        self.member(TEXT_STRANGERS + index)
+    }
+
+    /// Different for every index, which stands in it.
+    fn address(self, index: u64) -> String {
+        let random = self.seed.word(index);
+        // Some hundred thousand sites, a few of which have most of the pages.
+        let site = syllables(random % 1000 * (random >> 10 & 0xff) + 7, 3);
+        let ending = ENDINGS[(random >> 20) as usize % ENDINGS.len()];
+        let folder = syllables(random >> 24 & 0xff, 2);
+        let page = syllables(random >> 32 & 0xfffff, 3);
+        format!("https://www.{site}.{ending}/{folder}/{page}-{index}.html")
+    }
+
+    /// Different for every index: the factor has no divisor in common with the number of words.
+    fn word(self, index: u64) -> String {
+        let offset = self.seed.word(u64::MAX) % WORDS;
+        let number = u128::from(index) * 618_033_988_751 + u128::from(offset);
+        syllables((number % u128::from(WORDS)) as u64, 6)
+    }
+}
+
+/// The last syllables of a number that is written in base 100.
+fn syllables(mut number: u64, count: usize) -> String {
+    let mut word = String::with_capacity(3 * count);
+    for _ in 0..count {
+        word += CONSONANTS[(number % 20) as usize];
+        word += VOWELS[(number / 20 % 5) as usize];
+        number /= 100;
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn text_keys_are_all_different() {
+        let stream = TextStream::new(7);
+        let members = (0..50_000).map(|index| stream.member(index));
+        let all: HashSet<String> =
+            members.chain((0..50_000).map(|index| stream.stranger(index))).collect();
+        assert_eq!(all.len(), 100_000);
+        assert!(stream.member(0).starts_with("https://www."), "{}", stream.member(0));
+        assert_ne!(stream.member(1), TextStream::new(8).member(1));
     }
 }

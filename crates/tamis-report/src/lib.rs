@@ -4,8 +4,10 @@
 pub mod bench;
 pub mod chart;
 pub mod churn;
+pub mod demo;
 pub mod goals;
 pub mod keys;
 pub mod memory;
 pub mod plot;
+pub mod show;
 pub mod trials;

@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod completions;
 mod count;
+mod demo;
 mod diff;
 mod info;
 mod inspect;
@@ -36,6 +37,7 @@ use clap::{Parser, Subcommand};
     disable_help_subcommand = true,
     after_help = "\
 Examples:
+  tamis demo
   tamis build --rate 0.1% -o words.tamis /usr/share/dict/words
   echo tamis | tamis check words.tamis
 
@@ -65,6 +67,7 @@ enum Verb {
     Verify(verify::Verify),
     Plan(plan::Plan),
     Bench(bench::Bench),
+    Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -89,6 +92,7 @@ impl Cli {
             Verb::Verify(verb) => verb.run(),
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),
+            Verb::Demo(verb) => verb.run(),
             Verb::Completions(verb) => verb.run(),
             Verb::Man(verb) => verb.run(),
         }

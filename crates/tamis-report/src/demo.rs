@@ -1,0 +1,332 @@
+//! Three typical needs, planned, built and measured on keys as people have them, beside a plain Bloom filter and a hash set.
+
+use std::collections::HashSet;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use askama::Template;
+use serde::Serialize;
+use tamis::{
+    AnyFilter, Delta, DeltaError, Digest, Effort, Filter, Goal, Hasher, Kind, Label, Minimise,
+    Operation, Plan,
+};
+
+use crate::bench::Failure;
+use crate::chart;
+use crate::keys::TextStream;
+use crate::memory;
+use crate::plot::STYLE;
+use crate::show;
+
+/// The share of the keys that is replaced before a delta is sent.
+const CHURN: f64 = 0.01;
+/// Lookups of a round, half of them hits, and rounds, of which the quickest counts.
+const LOOKUPS: usize = 200_000;
+const ROUNDS: usize = 3;
+
+/// What a user may want.
+struct Need {
+    title: &'static str,
+    text: &'static str,
+    goal: Goal,
+}
+
+fn needs(keys: u64) -> [Need; 3] {
+    let goal = |rate, needs: &[Operation], minimise| Goal {
+        needs: needs.to_vec(),
+        minimise,
+        churn: Some(CHURN),
+        ..Goal::rate(keys, rate)
+    };
+    let (insert, remove) = (Operation::Insert, Operation::Remove);
+    [
+        Need {
+            title: "A set that is mostly read",
+            text: "Keys are added now and then, and asked for all the time: 1% of the strangers may pass.",
+            goal: goal(0.01, &[insert], Minimise::Balanced),
+        },
+        Need {
+            title: "A set whose keys come and go",
+            text: "Keys are removed as well; 0.1% of the strangers may pass.",
+            goal: goal(0.001, &[insert, remove], Minimise::Balanced),
+        },
+        Need {
+            title: "A set shared over the network",
+            text: "Peers hold copies and get what changed, 1% of the keys at a time, in the fewest bytes; 0.1% may pass.",
+            goal: goal(0.001, &[insert], Minimise::Wire),
+        },
+    ]
+}
+
+/// What the demo found.
+#[derive(Debug, Serialize)]
+pub struct Demo {
+    /// Keys of every set.
+    pub keys: u64,
+    /// The first few of them.
+    pub examples: Vec<String>,
+    /// One for every need.
+    pub needs: Vec<Met>,
+}
+
+/// A page of its own.
+#[derive(Template)]
+#[template(path = "demo.html")]
+struct Page<'a> {
+    demo: &'a Demo,
+    style: &'static str,
+    plot: String,
+}
+
+impl Page<'_> {
+    /// What stands in the columns: measured, and promised beneath.
+    fn cells(&self, row: &Row) -> [(String, String); 6] {
+        let pair = |pair: Pair, write: fn(f64) -> String| {
+            let promised = pair.promised.map(|promised| format!("promised {}", write(promised)));
+            (write(pair.measured), promised.unwrap_or_default())
+        };
+        let alone = |text: String| (text, String::new());
+        [
+            pair(row.rate, show::rate),
+            pair(row.bits_per_key, |bits| format!("{bits:.2}")),
+            alone(show::per_second(row.lookups_per_second)),
+            pair(row.snapshot_bytes, show::bytes),
+            pair(row.delta_bytes, show::bytes),
+            alone(if row.removes { "yes" } else { "no" }.to_owned()),
+        ]
+    }
+}
+
+impl Demo {
+    /// The same as a page that needs nothing beside itself.
+    pub fn page(&self) -> Result<String, askama::Error> {
+        let goal = Goal::rate(self.keys, 0.01);
+        let plot = chart::bits_against_rate(&goal, &|_| ()).inline();
+        Page { demo: self, style: STYLE, plot }.render()
+    }
+}
+
+/// A need and how it was met.
+#[derive(Debug, Serialize)]
+pub struct Met {
+    /// What it is called.
+    pub title: &'static str,
+    /// What is wanted.
+    pub text: &'static str,
+    /// Why the chosen kind was chosen.
+    pub reason: &'static str,
+    /// The chosen kind, a plain Bloom filter, a hash set.
+    pub rows: Vec<Row>,
+}
+
+/// A structure: promised and measured.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The kind of filter, or a hash set.
+    pub name: &'static str,
+    /// Whether it is what the planner chose.
+    pub chosen: bool,
+    /// The rate.
+    pub rate: Pair,
+    /// Bits of memory for each key, by a counting allocator.
+    pub bits_per_key: Pair,
+    /// Bytes of a packed snapshot; of the keys as lines, for the hash set.
+    pub snapshot_bytes: Pair,
+    /// Bytes of a delta.
+    pub delta_bytes: Pair,
+    /// Lookups in a second, half of them hits, hashing included.
+    pub lookups_per_second: f64,
+    /// Whether keys can be removed.
+    pub removes: bool,
+}
+
+/// A promise, where there is one, and the truth.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pair {
+    /// What the model said.
+    pub promised: Option<f64>,
+    /// What came of it.
+    pub measured: f64,
+}
+
+impl Pair {
+    fn of(promised: f64, measured: f64) -> Self {
+        Self { promised: Some(promised), measured }
+    }
+
+    fn measured(measured: f64) -> Self {
+        Self { promised: None, measured }
+    }
+}
+
+/// The keys of the demo.
+struct Keys {
+    members: Vec<String>,
+    /// What comes when the first of the members go.
+    newcomers: Vec<String>,
+    strangers: Vec<String>,
+    /// Members and strangers by turns.
+    asked: Vec<String>,
+}
+
+impl Keys {
+    fn new(count: u64, seed: u64) -> Self {
+        let stream = TextStream::new(seed);
+        let replaced = (CHURN * count as f64).round() as u64;
+        let members: Vec<String> = (0..count).map(|index| stream.member(index)).collect();
+        let strangers: Vec<String> =
+            (0..count.max(1_000_000)).map(|index| stream.stranger(index)).collect();
+        // In no order that memory would like.
+        let member = |index: usize| &members[index * 7919 % members.len().max(1)];
+        let asked = (0..LOOKUPS.min(2 * members.len()))
+            .map(|index| if index % 2 == 0 { member(index) } else { &strangers[index] }.clone())
+            .collect();
+        let newcomers = (count..count + replaced).map(|index| stream.member(index)).collect();
+        Self { members, newcomers, strangers, asked }
+    }
+
+    /// The members once the newcomers have taken the places of as many.
+    fn later(&self) -> impl Iterator<Item = &String> {
+        self.members.iter().skip(self.newcomers.len()).chain(&self.newcomers)
+    }
+}
+
+/// Runs the demo on so many keys. `progress` is told the share that is done.
+pub fn run(keys: u64, seed: u64, progress: &mut dyn FnMut(f64)) -> Result<Demo, Failure> {
+    let keys = keys.max(1);
+    let all = Keys::new(keys, seed);
+    progress(0.1);
+    let exact = hash_set(&all)?;
+    progress(0.2);
+    let mut met = Vec::new();
+    for (number, need) in needs(keys).into_iter().enumerate() {
+        let mut share = |part: f64| progress(0.2 + 0.8 * (number as f64 + part) / 3.0);
+        let chosen = tamis::choose(&need.goal)?.swap_remove(0);
+        share(0.1);
+        let mut rows = vec![measured(&chosen, true, &need.goal, &all)?];
+        share(0.6);
+        if chosen.params.kind() != Kind::Bloom {
+            let plain = Plan::of(
+                Kind::Bloom,
+                &Goal { needs: Vec::new(), minimise: Minimise::Memory, ..need.goal.clone() },
+            )?;
+            rows.push(measured(&plain, false, &need.goal, &all)?);
+        }
+        rows.push(exact.row());
+        share(1.0);
+        met.push(Met { title: need.title, text: need.text, reason: chosen.reason, rows });
+    }
+    let examples = all.members.iter().take(4).cloned().collect();
+    Ok(Demo { keys, examples, needs: met })
+}
+
+fn measured(plan: &Plan, chosen: bool, goal: &Goal, keys: &Keys) -> Result<Row, Failure> {
+    let hasher = Hasher::default();
+    let digests = |keys: &mut dyn Iterator<Item = &String>| -> Vec<Digest> {
+        keys.map(|key| hasher.digest(key.as_str())).collect()
+    };
+    let label = Label::planned(hasher, goal.keys);
+    let members = digests(&mut keys.members.iter());
+    let filter = plan.params.build_from(label, &members)?;
+    // A copy is all this thread's own, however many have built it.
+    let before = memory::held();
+    let filter = filter.clone();
+    let held = memory::held() - before;
+    if held <= 0 {
+        return Err(Failure::NotCounting);
+    }
+    if members.iter().any(|&key| !filter.contains_digest(key)) {
+        return Err(Failure::Lost);
+    }
+    let passed = keys.strangers.iter().filter(|key| filter.contains(key.as_str())).count();
+    let later = later(&filter, plan, keys, &mut |keys| digests(keys), label)?;
+    let sent = match Delta::between(&filter, &later) {
+        Err(DeltaError::BuiltOnce(_)) => later.pack(Effort::Best).len(),
+        delta => delta?.encode().len(),
+    };
+    let delta = plan.traffic.delta.unwrap_or(plan.traffic.snapshot);
+    Ok(Row {
+        name: plan.params.kind().name(),
+        chosen,
+        rate: Pair::of(plan.predicted.rate, passed as f64 / keys.strangers.len() as f64),
+        bits_per_key: Pair::of(plan.predicted.bits_per_key, held as f64 * 8.0 / goal.keys as f64),
+        snapshot_bytes: Pair::of(
+            plan.traffic.snapshot.mean,
+            filter.pack(Effort::Best).len() as f64,
+        ),
+        delta_bytes: Pair::of(delta.mean, sent as f64),
+        lookups_per_second: per_second(&keys.asked, |key| filter.contains(key)),
+        removes: plan.params.kind().can_remove(),
+    })
+}
+
+/// The filter once some keys were replaced: by removing and inserting where the kind can, otherwise built anew.
+fn later(
+    filter: &AnyFilter,
+    plan: &Plan,
+    keys: &Keys,
+    digests: &mut dyn FnMut(&mut dyn Iterator<Item = &String>) -> Vec<Digest>,
+    label: Label,
+) -> Result<AnyFilter, Failure> {
+    let mut later = filter.clone();
+    let Some(changing) = later.as_remove() else {
+        return Ok(plan.params.build_from(label, &digests(&mut keys.later()))?);
+    };
+    let goers = digests(&mut keys.members.iter().take(keys.newcomers.len()));
+    changing.remove_many(&goers);
+    changing.insert_many(&digests(&mut keys.newcomers.iter()))?;
+    Ok(later)
+}
+
+/// Lookups in a second, in the quickest of some rounds.
+fn per_second(asked: &[String], contains: impl Fn(&str) -> bool) -> f64 {
+    let round = |_| {
+        let start = Instant::now();
+        black_box(asked.iter().filter(|key| contains(key)).count());
+        start.elapsed()
+    };
+    let quickest = (0..ROUNDS).map(round).min().unwrap_or(Duration::MAX);
+    asked.len() as f64 / quickest.as_secs_f64().max(1e-9)
+}
+
+/// What the exact answer costs.
+struct Exact {
+    bits_per_key: f64,
+    snapshot: f64,
+    delta: f64,
+    per_second: f64,
+}
+
+fn hash_set(keys: &Keys) -> Result<Exact, Failure> {
+    let before = memory::held();
+    let set: HashSet<String> = keys.members.iter().cloned().collect();
+    let held = memory::held() - before;
+    if held <= 0 {
+        return Err(Failure::NotCounting);
+    }
+    let lines = |keys: &mut dyn Iterator<Item = &String>| -> f64 {
+        keys.map(|key| key.len() + 1).sum::<usize>() as f64
+    };
+    let replaced = keys.newcomers.len();
+    Ok(Exact {
+        bits_per_key: held as f64 * 8.0 / set.len() as f64,
+        snapshot: lines(&mut keys.members.iter()),
+        delta: lines(&mut keys.members.iter().take(replaced).chain(&keys.newcomers)),
+        per_second: per_second(&keys.asked, |key| set.contains(key)),
+    })
+}
+
+impl Exact {
+    fn row(&self) -> Row {
+        Row {
+            name: "hash set",
+            chosen: false,
+            rate: Pair::measured(0.0),
+            bits_per_key: Pair::measured(self.bits_per_key),
+            snapshot_bytes: Pair::measured(self.snapshot),
+            delta_bytes: Pair::measured(self.delta),
+            lookups_per_second: self.per_second,
+            removes: true,
+        }
+    }
+}
