@@ -10,7 +10,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tamis::{AnyParams, Filter};
-pub(crate) use tamis_report::show::{bytes as short_bytes, per_second, rate};
+pub(crate) use tamis_report::show::{bytes as short_bytes, count, per_second, rate};
 
 /// What a shell says of a process that wrote into a closed pipe.
 const CLOSED_PIPE: u8 = 128 + 13;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tamis::{Goal, Kind, Size, choose};
 
 use crate::plot::{Axis, Plot, Series};
+use crate::show;
 use crate::trials::in_parallel;
 
 /// Rates from 50% down to 1e-8, three to a decade.
@@ -14,8 +15,11 @@ fn rate(number: u64) -> f64 {
     if number == 0 { 0.5 } else { 10_f64.powf(-(number as f64) / 3.0) }
 }
 
+/// Beyond so many bits per key nothing is drawn: the rest would lie on the axis.
+const MOST_BITS: f64 = 64.0;
+
 /// What every kind that meets the goal would take, at this rate and any other; the bound log2(1/rate) beneath. A kind has no line where it
-/// does not meet the goal. `progress` is told the share that is done.
+/// does not meet the goal, or takes more than 64 bits per key. `progress` is told the share that is done.
 pub fn bits_against_rate(goal: &Goal, progress: &(impl Fn(f64) + Sync)) -> Plot {
     let done = AtomicU64::new(0);
     let mut rows = in_parallel(RATES + 1, |number| {
@@ -23,17 +27,17 @@ pub fn bits_against_rate(goal: &Goal, progress: &(impl Fn(f64) + Sync)) -> Plot 
         let plans = choose(&goal).unwrap_or_default();
         let bits = |kind: Kind| {
             let plan = plans.iter().find(|plan| plan.params.kind() == kind);
-            plan.map_or(f64::NAN, |plan| plan.predicted.bits_per_key)
+            let bits = plan.map(|plan| plan.predicted.bits_per_key);
+            bits.filter(|&bits| bits <= MOST_BITS).unwrap_or(f64::NAN)
         };
         progress(done.fetch_add(1, Ordering::Relaxed) as f64 / RATES as f64);
         (number, Kind::ALL.map(bits))
     });
     rows.sort_by_key(|&(number, _)| number);
     let bound = rows.iter().map(|&(number, _)| (rate(number), -rate(number).log2()));
-    let keys = goal.keys;
-    let title = format!("Bits per key against rate, {keys} keys");
+    let title = format!("Bits per key against rate, {} keys", show::count(goal.keys));
     let mut plot = Plot::new(title, Axis::log("rate"), Axis::linear("bits per key, all memory"))
-        .with(Series::line("information bound", bound).coloured(6));
+        .with(Series::line("information bound", bound).coloured(6).dashed(2));
     for (place, kind) in Kind::ALL.into_iter().enumerate() {
         let points: Vec<(f64, f64)> =
             rows.iter().map(|(number, bits)| (rate(*number), bits[place])).collect();

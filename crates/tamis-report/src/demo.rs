@@ -22,7 +22,7 @@ use crate::show;
 const CHURN: f64 = 0.01;
 /// Lookups of a round, half of them hits, and rounds, of which the quickest counts.
 const LOOKUPS: usize = 200_000;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 /// What a user may want.
 struct Need {
@@ -79,6 +79,10 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    fn keys(&self) -> String {
+        show::count(self.demo.keys)
+    }
+
     /// What stands in the columns: measured, and promised beneath.
     fn cells(&self, row: &Row) -> [(String, String); 6] {
         let pair = |pair: Pair, write: fn(f64) -> String| {

@@ -11,6 +11,18 @@ pub fn rate(rate: f64) -> String {
     }
 }
 
+/// A count, with commas.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|group| std::str::from_utf8(group).ok())
+        .collect();
+    groups.join(",")
+}
+
 /// Bytes, in three digits.
 pub fn bytes(bytes: f64) -> String {
     short(bytes, &["B", "kB", "MB", "GB", "TB"])
@@ -47,6 +59,7 @@ mod tests {
             (rate(0.0), rate(0.0123), rate(1e-6)),
             ("0".into(), "1.2300%".into(), "1.000e-6".into())
         );
+        assert_eq!([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(per_second(12.0), "12");
         assert_eq!(per_second(3.14e7), "31.4 million");
     }

@@ -66,7 +66,10 @@ impl Demo {
 
     fn print(&self, shown: &Shown) -> Result<()> {
         let example = shown.examples.first().map_or("", String::as_str);
-        show::print(&format_args!("Three sets of {} keys such as {example}", shown.keys))?;
+        show::print(&format_args!(
+            "Three sets of {} keys such as {example}",
+            show::count(shown.keys)
+        ))?;
         for need in &shown.needs {
             print_need(need)?;
         }

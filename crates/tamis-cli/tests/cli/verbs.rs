@@ -458,6 +458,7 @@ fn every_help_has_an_example() {
         "verify",
         "plan",
         "bench",
+        "demo",
         "completions",
         "man",
     ] {
@@ -614,4 +615,44 @@ fn deltas_turn_the_old_filter_into_the_new_one() {
     }
     folder.run(&["add", "s", "more"]).refused(&["kinds that can: bloom"]);
     folder.run(&["diff", "a", "s", "-o", "d"]).refused(&["differ in kind"]);
+}
+
+#[test]
+fn demo_shows_promises_kept_and_writes_a_page() {
+    let folder = Folder::new();
+    let facts = folder.json(&["demo", "--keys", "20k", "--json"]);
+    let needs = facts["needs"].as_array().expect("needs");
+    assert_eq!(needs.len(), 3);
+    for need in needs {
+        let rows = need["rows"].as_array().expect("rows");
+        assert!(rows[0]["chosen"] == true && rows[2]["name"] == "hash set");
+        for row in &rows[..2] {
+            let pair = |fact: &str| {
+                let number = |of: &str| row[fact][of].as_f64().expect("a number");
+                (number("promised"), number("measured"))
+            };
+            // A million strangers, of whom a thousand pass at 0.1%: five deviations.
+            let (promised, measured) = pair("rate");
+            assert!((measured / promised - 1.0).abs() < 0.16, "{row}");
+            for fact in ["bits_per_key", "snapshot_bytes", "delta_bytes"] {
+                let (promised, measured) = pair(fact);
+                assert!((measured / promised - 1.0).abs() < 0.02, "{fact}: {row}");
+            }
+        }
+        // The exact answer takes many times as much.
+        let bits = |row: &serde_json::Value| row["bits_per_key"]["measured"].as_f64();
+        assert!(bits(&rows[2]) > bits(&rows[0]).map(|bits| 20.0 * bits), "{need}");
+    }
+    let page = std::fs::read_to_string(folder.join("tamis-demo.html")).expect("a page");
+    assert!(
+        page.starts_with("<!doctype html>")
+            && page.contains("<svg")
+            && page.trim_end().ends_with("</html>")
+    );
+    for outside in ["http://", "src=", "href=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let text = folder.ok(&["demo", "--keys", "20k", "-o", "again.html"]);
+    assert!(text.contains("* blocked-rank") && text.contains("again.html"), "{text}");
+    folder.run(&["demo", "-o", "nowhere/x.html"]).refused(&["cannot write nowhere/x.html"]);
 }

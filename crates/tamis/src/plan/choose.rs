@@ -25,6 +25,8 @@ pub struct Plan {
 const BLOCK: f64 = 0.1;
 /// What a bit of memory is worth, in bits on the wire: enough to leave alone what saves nothing there.
 const MEMORY: f64 = 0.01;
+/// Nobody wants a filter of more than so many times the memory of the least, whatever it saves elsewhere.
+const MOST_MEMORY: f64 = 8.0;
 
 /// Every kind's plan for the goal, the best first: what [`Goal::minimise`] says. Kinds that cannot meet it are left out; if none can, the
 /// error names what stands in the way, and the nearest that can be had.
@@ -125,7 +127,10 @@ fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
             goal.fixed.pop();
         }
     }
-    Ok(bids.into_iter().map(|params| Plan::new(params, &goal)).collect())
+    let mut bids: Vec<Plan> = bids.into_iter().map(|params| Plan::new(params, &goal)).collect();
+    let most = MOST_MEMORY * bids[0].predicted.bits_per_key;
+    bids.retain(|bid| bid.predicted.bits_per_key <= most);
+    Ok(bids)
 }
 
 /// Why none of these kinds can do all of it.
