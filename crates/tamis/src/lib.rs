@@ -40,7 +40,9 @@
 //! - **Small traits**: [`Filter`], [`Insert`], [`Remove`], [`Count`], [`Stored`], with their laws in
 //!   [`filter`].
 //! - **Sizes come from goals**: a [`Goal`] (keys and a rate, or memory) becomes params, and [`Prediction`] says what
-//!   they will do: rate, memory, wire size, memory accesses.
+//!   they will do: rate, memory, wire size, memory accesses. A goal may also say what the filter must be able to do
+//!   ([`Operation`]), what it may take ([`AtMost`]) and what matters most ([`Minimise`]); [`choose`] then lists the kinds that meet it, best
+//!   first, each with its [`Plan`], and [`Traffic`] says how long snapshots and deltas are.
 //! - **Batches** (`insert_many`, `contains_many`, `remove_many`) fetch memory ahead; **threads** share a filter through `Sharded` or the
 //!   [atomic filters](bloom::atomic), and build one together with `AnyParams::build_in_parallel`.
 //! - **One wire format** ([`wire`]): checked from the first byte to the last, or opened in place.

@@ -393,6 +393,26 @@ fn plans_keep_to_needs_and_limits() {
     assert!(plot.contains("rank-indexed") && plot.contains("compressed"));
 }
 
+/// At ten million keys: records/2026-11-15-planner.md.
+#[test]
+fn bench_confirms_the_best_plan() {
+    let folder = Folder::new();
+    let wishes = ["--keys", "50k", "--rate", "0.1%", "--ops", "insert,remove", "--json"];
+    let plan = &folder.json(&[&["plan"], &wishes[..]].concat())[0];
+    let kind = plan["kind"].as_str().expect("a kind");
+    let bench = folder.json(&[&["bench", "--kind", kind], &wishes[..]].concat());
+    assert_eq!(bench["params"], plan["params"]);
+    let predicted = |fact: &str| plan["predicted"][fact].as_f64().expect("a number");
+    let measured = |fact: &str| bench[fact].as_f64().expect("a number");
+    assert_eq!(measured("predicted_rate"), predicted("rate"));
+    assert!(
+        measured("rate_low") <= predicted("rate") && predicted("rate") <= measured("rate_high")
+    );
+    for fact in ["bits_per_key", "wire_bits_per_key"] {
+        assert!((measured(fact) / predicted(fact) - 1.0).abs() < 0.005, "{fact}: {bench}");
+    }
+}
+
 #[test]
 fn build_takes_the_kind_that_meets_the_goal_best() {
     let folder = Folder::new();
