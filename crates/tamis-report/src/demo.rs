@@ -82,23 +82,6 @@ impl Page<'_> {
     fn keys(&self) -> String {
         show::count(self.demo.keys)
     }
-
-    /// What stands in the columns: measured, and promised beneath.
-    fn cells(&self, row: &Row) -> [(String, String); 6] {
-        let pair = |pair: Pair, write: fn(f64) -> String| {
-            let promised = pair.promised.map(|promised| format!("promised {}", write(promised)));
-            (write(pair.measured), promised.unwrap_or_default())
-        };
-        let alone = |text: String| (text, String::new());
-        [
-            pair(row.rate, show::rate),
-            pair(row.bits_per_key, |bits| format!("{bits:.2}")),
-            alone(show::per_second(row.lookups_per_second)),
-            pair(row.snapshot_bytes, show::bytes),
-            pair(row.delta_bytes, show::bytes),
-            alone(if row.removes { "yes" } else { "no" }.to_owned()),
-        ]
-    }
 }
 
 impl Demo {
@@ -142,6 +125,25 @@ pub struct Row {
     pub lookups_per_second: f64,
     /// Whether keys can be removed.
     pub removes: bool,
+}
+
+impl Row {
+    /// What stands in the columns: measured, and promised beneath.
+    fn cells(&self) -> [(String, String); 6] {
+        let pair = |pair: Pair, write: fn(f64) -> String| {
+            let promised = pair.promised.map(|promised| format!("promised {}", write(promised)));
+            (write(pair.measured), promised.unwrap_or_default())
+        };
+        let alone = |text: String| (text, String::new());
+        [
+            pair(self.rate, show::rate),
+            pair(self.bits_per_key, |bits| format!("{bits:.2}")),
+            alone(show::per_second(self.lookups_per_second)),
+            pair(self.snapshot_bytes, show::bytes),
+            pair(self.delta_bytes, show::bytes),
+            alone(if self.removes { "yes" } else { "no" }.to_owned()),
+        ]
+    }
 }
 
 /// A promise, where there is one, and the truth.
