@@ -181,7 +181,7 @@ impl Keys {
         let replaced = (CHURN * count as f64).round() as u64;
         let members: Vec<String> = (0..count).map(|index| stream.member(index)).collect();
         let strangers: Vec<String> =
-            (0..count.max(1_000_000)).map(|index| stream.stranger(index)).collect();
+            (0..count.clamp(200_000, 1_000_000)).map(|index| stream.stranger(index)).collect();
         // In no order that memory would like.
         let member = |index: usize| &members[index * 7919 % members.len().max(1)];
         let asked = (0..LOOKUPS.min(2 * members.len()))

@@ -651,9 +651,9 @@ fn demo_shows_promises_kept_and_writes_a_page() {
                 let number = |of: &str| row[fact][of].as_f64().expect("a number");
                 (number("promised"), number("measured"))
             };
-            // A million strangers, of whom a thousand pass at 0.1%: five deviations.
+            // Of 200,000 strangers 200 pass at 0.1%: five deviations.
             let (promised, measured) = pair("rate");
-            assert!((measured / promised - 1.0).abs() < 0.16, "{row}");
+            assert!((measured / promised - 1.0).abs() < 0.36, "{row}");
             for fact in ["bits_per_key", "snapshot_bytes", "delta_bytes"] {
                 let (promised, measured) = pair(fact);
                 assert!((measured / promised - 1.0).abs() < 0.02, "{fact}: {row}");
@@ -669,7 +669,7 @@ fn demo_shows_promises_kept_and_writes_a_page() {
             && page.contains("<svg")
             && page.trim_end().ends_with("</html>")
     );
-    for outside in ["http://", "src=", "href=", "@import", "url("] {
+    for outside in ["http://", "src=", "href=\"http", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }
     let text = folder.ok(&["demo", "--keys", "20k", "-o", "again.html"]);
