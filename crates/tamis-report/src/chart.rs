@@ -8,11 +8,11 @@ use crate::plot::{Axis, Plot, Series};
 use crate::show;
 use crate::trials::in_parallel;
 
-/// Rates from 50% down to 1e-8, three to a decade.
-const RATES: u64 = 24;
+/// Rates from 50% down to 1e-8, two to a decade.
+const RATES: u64 = 16;
 
 fn rate(number: u64) -> f64 {
-    if number == 0 { 0.5 } else { 10_f64.powf(-(number as f64) / 3.0) }
+    if number == 0 { 0.5 } else { 10_f64.powf(-(number as f64) / 2.0) }
 }
 
 /// Beyond so many bits per key nothing is drawn: the rest would lie on the axis.
