@@ -23,8 +23,8 @@ pub struct AtMost {
     pub blocks: Option<f64>,
 }
 
-/// The back table of `blocked-rank` keeps a few entries beside it, which no model counts: held memory is 0.07% above the
-/// prediction at ten million keys (records/2026-11-15-planner.md).
+/// `blocked-rank` holds somewhat more than its model says, likely in the list beside its back table: 0.07% at ten million keys
+/// (records/2026-11-15-planner.md).
 const BACK_MARGIN: f64 = 1.002;
 /// The blocks of fingerprint kinds are predicted to within so much (tests: `a_chosen_plan_keeps_its_promises`).
 const BLOCKS_MARGIN: f64 = 1.05;
