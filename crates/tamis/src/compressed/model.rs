@@ -78,7 +78,7 @@ impl Shape {
     /// which is exact and higher; the tables are printed with this one. Tested by `tables_one_to_three`,
     /// `tables_four_and_five`.
     pub fn limit_rate(&self) -> f64 {
-        libm::pow(-libm::expm1(-self.load()), self.hashes.into())
+        limit_rate(self.load(), self.hashes.into())
     }
 
     /// z, the entropy of the message.
@@ -157,6 +157,11 @@ fn slope(share: f64) -> f64 {
         return 0.0;
     }
     libm::fabs(libm::log1p(-share) - libm::log(share)) / LN_2
+}
+
+/// f = (1 - e^-x)^k of a load x = kn/m, for k that need not be whole: Figures 1 and 2 are drawn so.
+pub fn limit_rate(load: f64, hashes: f64) -> f64 {
+    libm::pow(-libm::expm1(-load), hashes)
 }
 
 /// beta = f^(n/z) = e^(-ln p ln(1-p) / H(p)), as printed (2): the rate that a bit of message for each key
