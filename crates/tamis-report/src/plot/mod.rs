@@ -38,10 +38,10 @@ pub const STYLE: &str = "\
 const COLOURS: usize = 8;
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
-const WIDTH: f64 = 560.0;
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 544.0;
-const HEIGHT: f64 = 290.0;
+const WIDTH: f64 = 480.0;
+const LEFT: f64 = 76.0;
+const RIGHT: f64 = 466.0;
+const HEIGHT: f64 = 260.0;
 const LEGEND_LINE: f64 = 20.0;
 
 /// How the points of a series are marked.
@@ -87,7 +87,8 @@ pub struct Series {
     pub mark: Mark,
     /// The number of its colour; if nothing is said, its place among the series of the plot.
     pub colour: Option<usize>,
-    /// The number of its dashes, 0 for none; if nothing is said, each round of colours has its own.
+    /// The number of its dashes, 0 for none; if nothing is said, none, or where the colour is not said either, each round of
+    /// colours has its own.
     pub dashes: Option<usize>,
 }
 
@@ -213,7 +214,7 @@ impl Plot {
 
     fn draw_axes(&self, svg: &mut String, across: &Laid, up: &Laid, (top, bottom): (f64, f64)) {
         let below = bottom + 18.0;
-        for (tick, name) in across.ticks(8) {
+        for (tick, name) in across.ticks(7) {
             let x = across.near(tick);
             line(svg, "grid", (x, top), (x, bottom));
             put(
@@ -286,9 +287,10 @@ struct Look {
 
 impl Look {
     fn of(series: &Series, number: usize) -> Self {
+        let round = if series.colour.is_some() { 0 } else { number / COLOURS };
         Self {
             colour: series.colour.unwrap_or(number) % COLOURS,
-            dashes: DASHES[series.dashes.unwrap_or(number / COLOURS) % DASHES.len()],
+            dashes: DASHES[series.dashes.unwrap_or(round) % DASHES.len()],
             mark: series.mark,
         }
     }
