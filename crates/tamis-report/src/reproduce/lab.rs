@@ -1,0 +1,207 @@
+//! Runs experiments: trials with fixed seeds on all processors, each written down as soon as it is done, so that a run that was
+//! stopped goes on where it was.
+
+use std::collections::{HashMap, HashSet};
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tamis::Hasher;
+
+/// What may go wrong in a trial.
+pub type Trouble = Box<dyn Error + Send + Sync>;
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// So little that a test can run it: wide intervals, and every row.
+    Least,
+    /// Under two minutes on two processors.
+    Quick,
+    /// The sources' own numbers of trials, where they fit in an hour.
+    Full,
+}
+
+impl Effort {
+    /// One of three numbers.
+    pub fn pick<T>(self, least: T, quick: T, full: T) -> T {
+        match self {
+            Self::Least => least,
+            Self::Quick => quick,
+            Self::Full => full,
+        }
+    }
+}
+
+/// An experiment: so many trials of one function of a seed.
+pub struct Experiment {
+    /// By which its results are asked for.
+    name: String,
+    /// Everything beside the seed and this program that decides a trial's result, and differs from run to run.
+    setup: u64,
+    trials: u64,
+    /// Seconds of one processor for a trial, roughly: only the estimate of the time left depends on it.
+    cost: f64,
+    run: Box<dyn Fn(u64) -> Result<Value, Trouble> + Send + Sync>,
+}
+
+impl Experiment {
+    /// An experiment of so many trials. `cost` are the seconds of one processor for a trial, roughly.
+    pub fn new<T: Serialize>(
+        name: impl Into<String>,
+        trials: u64,
+        cost: f64,
+        run: impl Fn(u64) -> Result<T, Trouble> + Send + Sync + 'static,
+    ) -> Self {
+        let run = move |seed| Ok(serde_json::to_value(run(seed)?)?);
+        Self { name: name.into(), setup: 0, trials, cost, run: Box::new(run) }
+    }
+
+    /// The same, where trials are longer in one run than in another: this says how.
+    #[must_use]
+    pub fn with_setup(mut self, setup: u64) -> Self {
+        self.setup = setup;
+        self
+    }
+}
+
+/// What came out of all experiments, by name and in the order of the seeds.
+#[derive(Debug, Default)]
+pub struct Results(HashMap<String, Vec<Value>>);
+
+impl Results {
+    /// The results of one experiment.
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>, Trouble> {
+        let values = self.0.get(name).ok_or_else(|| format!("no experiment {name:?} was run"))?;
+        values.iter().map(|value| Ok(T::deserialize(value)?)).collect()
+    }
+}
+
+/// Where trials are run and kept.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    /// A folder for finished trials; without one, a run that is stopped starts anew.
+    pub folder: Option<PathBuf>,
+    /// A number for the program that runs: results of another program are not taken over.
+    pub program: u64,
+}
+
+impl Lab {
+    /// Runs what has not been run; `progress` is told the share that is done. Of experiments with one name the first is run.
+    pub fn run(
+        &self,
+        mut experiments: Vec<Experiment>,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Results, Trouble> {
+        let mut names = HashSet::new();
+        experiments.retain(|experiment| names.insert(experiment.name.clone()));
+        let experiments = &experiments;
+        let mut journals = Vec::new();
+        for experiment in experiments {
+            journals.push(self.open(experiment)?);
+        }
+        let open = |index: usize| {
+            let journal: &Journal = &journals[index];
+            (0..experiments[index].trials).filter(|seed| !journal.done.contains_key(seed))
+        };
+        let mut tasks: Vec<(usize, u64)> = (0..experiments.len())
+            .flat_map(|index| open(index).map(move |seed| (index, seed)))
+            .collect();
+        // The longest first, or one of them is left alone at the end.
+        tasks.sort_by(|a, b| experiments[b.0].cost.total_cmp(&experiments[a.0].cost));
+        let whole: f64 = tasks.iter().map(|task| experiments[task.0].cost).sum();
+
+        let next = AtomicUsize::new(0);
+        let (send, receive) = mpsc::channel();
+        let worker = |send: mpsc::Sender<(usize, u64, Result<Value, Trouble>)>| {
+            while let Some(&(index, seed)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                // Nobody listens any more after an error.
+                if send.send((index, seed, (experiments[index].run)(seed))).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let threads = thread::available_parallelism().map_or(1, usize::from);
+            for _ in 0..threads {
+                let send = send.clone();
+                let worker = &worker;
+                scope.spawn(move || worker(send));
+            }
+            drop(send);
+            let mut done = 0.0;
+            let written = receive.iter().try_for_each(|(index, seed, result)| {
+                journals[index].write(seed, result?)?;
+                done += experiments[index].cost;
+                progress(done / whole);
+                Ok::<(), Trouble>(())
+            });
+            drop(receive);
+            written
+        })?;
+        let results = experiments.iter().zip(journals);
+        Ok(Results(
+            results
+                .map(|(experiment, mut journal)| {
+                    let seeds = 0..experiment.trials;
+                    let values = seeds.filter_map(|seed| journal.done.remove(&seed)).collect();
+                    (experiment.name.clone(), values)
+                })
+                .collect(),
+        ))
+    }
+
+    fn open(&self, experiment: &Experiment) -> io::Result<Journal> {
+        let Some(folder) = &self.folder else { return Ok(Journal::default()) };
+        fs::create_dir_all(folder)?;
+        // The number of trials is not part of the name: a longer run goes on from a shorter one.
+        let title = format!("{:016x} {} {}", self.program, experiment.name, experiment.setup);
+        let short: String = experiment.name.chars().take_while(|&c| c != ' ').collect();
+        let digest = Hasher::default().digest(&title).0;
+        Journal::open(&folder.join(format!("{short}-{digest:016x}.jsonl")), &title)
+    }
+}
+
+/// The trials of one experiment that are done, in memory and on disk.
+#[derive(Default)]
+struct Journal {
+    done: HashMap<u64, Value>,
+    file: Option<File>,
+}
+
+impl Journal {
+    /// The first line names what the trials belong to; each other line is a seed and its result. A line that was cut off
+    /// is as good as none.
+    fn open(path: &Path, title: &str) -> io::Result<Self> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        let known = lines.next() == Some(title);
+        let parse = |line| serde_json::from_str::<(u64, Value)>(line).ok();
+        let done: HashMap<u64, Value> =
+            if known { lines.filter_map(parse).collect() } else { HashMap::new() };
+        // Written anew, so that nothing is appended to half a line.
+        let mut journal = Self { done, file: None };
+        let mut file = File::create(path)?;
+        writeln!(file, "{title}")?;
+        for (seed, value) in &journal.done {
+            writeln!(file, "{}", serde_json::json!([seed, value]))?;
+        }
+        journal.file = Some(file);
+        Ok(journal)
+    }
+
+    fn write(&mut self, seed: u64, value: Value) -> io::Result<()> {
+        if let Some(file) = &mut self.file {
+            writeln!(file, "{}", serde_json::json!([seed, value]))?;
+        }
+        self.done.insert(seed, value);
+        Ok(())
+    }
+}

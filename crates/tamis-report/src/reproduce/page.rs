@@ -1,0 +1,243 @@
+//! The report for people: a page that needs nothing but itself, the same as Markdown, and the figures.
+
+use std::fs;
+use std::path::Path;
+
+use askama::Template;
+
+use super::{CONFIDENCE, Document, Effort, Item, Report, Row, Trouble, Verdict};
+use crate::plot::STYLE;
+
+/// Longer tables of figures are folded away, and so are tables of any kind beyond this.
+const LONGEST_OPEN: usize = 60;
+/// With more lines a figure needs the whole width.
+const MOST_LINES: usize = 12;
+
+#[derive(Template)]
+#[template(path = "index.html")]
+struct Page<'a> {
+    plot_style: &'a str,
+    documents: &'a [DocumentView],
+    total: usize,
+    figures: usize,
+    differing: usize,
+    effort: &'a str,
+    confidence: &'a str,
+    command: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "report.md", escape = "none")]
+struct Markdown<'a> {
+    documents: &'a [DocumentView],
+    total: usize,
+    figures: usize,
+    differing: usize,
+    effort: &'a str,
+    confidence: &'a str,
+    command: &'a str,
+}
+
+struct DocumentView {
+    number: &'static str,
+    /// Not the comparison.
+    is_source: bool,
+    title: &'static str,
+    source: &'static str,
+    finding: &'static str,
+    reproduced: usize,
+    errata: usize,
+    recomputed: usize,
+    items: Vec<ItemView>,
+}
+
+struct ItemView {
+    id: String,
+    name: &'static str,
+    about: &'static str,
+    is_figure: bool,
+    /// Over the whole width: tables, and figures with many lines.
+    wide: bool,
+    svg: String,
+    /// The name of the figure's file.
+    file: String,
+    folded: bool,
+    tally: String,
+    rows: Vec<RowView>,
+}
+
+struct RowView {
+    name: String,
+    printed: &'static str,
+    predicted: String,
+    measured: String,
+    range: String,
+    verdict: &'static str,
+    reason: &'static str,
+}
+
+impl Report {
+    /// Writes `index.html`, `REPORT.md` and the figures into a folder.
+    pub fn write(&self, folder: &Path) -> Result<(), Trouble> {
+        fs::create_dir_all(folder)?;
+        for document in &self.documents {
+            for item in &document.items {
+                if let Some(plot) = &item.plot {
+                    fs::write(folder.join(file_name(document, item)), plot.svg())?;
+                }
+            }
+        }
+        fs::write(folder.join("index.html"), self.html()?)?;
+        fs::write(folder.join("REPORT.md"), self.markdown()?)?;
+        Ok(())
+    }
+
+    /// The page.
+    pub fn html(&self) -> Result<String, Trouble> {
+        Ok(Page {
+            plot_style: STYLE,
+            documents: &self.views(),
+            total: self.lines().count(),
+            figures: self.figures(),
+            differing: self.count(Verdict::Differs),
+            effort: self.effort_in_words(),
+            confidence: &confidence(),
+            command: self.command(),
+        }
+        .render()?)
+    }
+
+    /// The same as Markdown.
+    pub fn markdown(&self) -> Result<String, Trouble> {
+        Ok(Markdown {
+            documents: &self.views(),
+            total: self.lines().count(),
+            figures: self.figures(),
+            differing: self.count(Verdict::Differs),
+            effort: self.effort_in_words(),
+            confidence: &confidence(),
+            command: self.command(),
+        }
+        .render()?)
+    }
+
+    /// How many figures there are.
+    pub fn figures(&self) -> usize {
+        let items = self.documents.iter().flat_map(|document| &document.items);
+        items.filter(|item| item.plot.is_some()).count()
+    }
+
+    fn views(&self) -> Vec<DocumentView> {
+        self.documents.iter().map(DocumentView::new).collect()
+    }
+
+    fn effort_in_words(&self) -> &'static str {
+        match self.effort {
+            Effort::Least => "hardly any trials, as in tests",
+            Effort::Quick => "a quick run, with fewer trials than the sources had",
+            Effort::Full => {
+                "a full run, with the sources' numbers of trials where they fit in an hour"
+            }
+        }
+    }
+
+    fn command(&self) -> &'static str {
+        if self.effort == Effort::Full { "tamis reproduce" } else { "tamis reproduce --quick" }
+    }
+}
+
+/// `000-figure-5`.
+fn id(document: &Document, item: &Item) -> String {
+    let name = item.name.to_lowercase();
+    let name: String = name.chars().filter(|&c| c.is_alphanumeric() || c == ' ').collect();
+    format!("{}-{}", document.number, name.split_whitespace().collect::<Vec<_>>().join("-"))
+}
+
+fn file_name(document: &Document, item: &Item) -> String {
+    format!("{}.svg", id(document, item))
+}
+
+fn count(rows: &[Row], verdict: Verdict) -> usize {
+    rows.iter().filter(|row| row.verdict() == verdict).count()
+}
+
+impl DocumentView {
+    fn new(document: &Document) -> Self {
+        let total = |verdict| document.items.iter().map(|item| count(&item.rows, verdict)).sum();
+        Self {
+            number: document.number,
+            is_source: document.number != "all",
+            title: document.title,
+            source: document.source,
+            finding: document.finding,
+            reproduced: total(Verdict::Reproduced),
+            errata: total(Verdict::Erratum),
+            recomputed: total(Verdict::Recomputed),
+            items: document.items.iter().map(|item| ItemView::new(document, item)).collect(),
+        }
+    }
+}
+
+impl ItemView {
+    fn new(document: &Document, item: &Item) -> Self {
+        let verdicts =
+            [Verdict::Reproduced, Verdict::Erratum, Verdict::Recomputed, Verdict::Differs];
+        let tally = verdicts.into_iter().filter_map(|verdict| match count(&item.rows, verdict) {
+            0 => None,
+            rows => Some(format!("{rows} {}", verdict.name())),
+        });
+        Self {
+            id: id(document, item),
+            name: item.name,
+            about: item.about,
+            is_figure: item.plot.is_some(),
+            wide: item.plot.as_ref().is_none_or(|plot| plot.series.len() > MOST_LINES),
+            svg: item.plot.as_ref().map(crate::plot::Plot::inline).unwrap_or_default(),
+            file: file_name(document, item),
+            folded: item.plot.is_some() || item.rows.len() > LONGEST_OPEN,
+            tally: tally.collect::<Vec<_>>().join(", "),
+            rows: item.rows.iter().map(RowView::new).collect(),
+        }
+    }
+}
+
+impl RowView {
+    fn new(row: &Row) -> Self {
+        let estimate = row.measured;
+        let range = estimate.filter(|estimate| estimate.low < estimate.high);
+        Self {
+            name: row.name.clone(),
+            printed: row.printed.unwrap_or_default(),
+            predicted: row.predicted.map_or(String::new(), number),
+            measured: estimate.map_or(String::new(), |estimate| number(estimate.value)),
+            range: range.map_or(String::new(), |estimate| {
+                format!("{} to {}", number(estimate.low), number(estimate.high))
+            }),
+            verdict: row.verdict().name(),
+            reason: row.reason.unwrap_or_default(),
+        }
+    }
+}
+
+fn confidence() -> String {
+    format!("{:.3}%", 100.0 * CONFIDENCE)
+}
+
+/// Five digits that count.
+fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let power = value.abs().log10().floor() as i32;
+    if (-3..7).contains(&power) {
+        let places = (4 - power).clamp(0, 7) as usize;
+        let text = format!("{value:.places$}");
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text
+        }
+    } else {
+        format!("{value:.3e}")
+    }
+}
