@@ -15,6 +15,7 @@ mod merge;
 mod pack;
 mod plan;
 mod remove;
+mod reproduce;
 mod uniq;
 mod verify;
 
@@ -68,6 +69,7 @@ enum Verb {
     Plan(plan::Plan),
     Bench(bench::Bench),
     Demo(demo::Demo),
+    Reproduce(reproduce::Reproduce),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -93,6 +95,7 @@ impl Cli {
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
+            Verb::Reproduce(verb) => verb.run(),
             Verb::Completions(verb) => verb.run(),
             Verb::Man(verb) => verb.run(),
         }

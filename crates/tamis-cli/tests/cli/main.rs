@@ -4,5 +4,6 @@ mod errors;
 mod files;
 mod keys;
 mod pipes;
+mod reports;
 mod tool;
 mod verbs;

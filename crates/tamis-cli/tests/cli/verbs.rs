@@ -479,6 +479,7 @@ fn every_help_has_an_example() {
         "plan",
         "bench",
         "demo",
+        "reproduce",
         "completions",
         "man",
     ] {

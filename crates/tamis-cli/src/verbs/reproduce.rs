@@ -1,0 +1,109 @@
+//! `tamis reproduce`: every table and figure of the sources, recomputed and measured.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use tamis::Hasher;
+use tamis_report::reproduce::{self, Effort, Lab, Report, Verdict};
+
+use super::Outcome;
+use crate::progress::Progress;
+use crate::show;
+
+/// Recompute every table and figure of the papers, and compare with what they print
+///
+/// Writes a page (index.html), its figures (SVG) and REPORT.md into a folder. Finished experiments are kept there, so that
+/// a run that was stopped goes on where it was.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis reproduce --quick
+  tamis reproduce --quick --json --only 004 | jq 'select(.verdict == \"erratum\")'
+  tamis reproduce -o full-run        (about an hour; can be stopped and started again)")]
+pub(crate) struct Reproduce {
+    /// Fewer trials: under two minutes on two processors
+    #[arg(long)]
+    quick: bool,
+
+    /// Print rows as JSON, one a line; without -o no folder is written
+    #[arg(long)]
+    json: bool,
+
+    /// Folder of the report
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Only these documents
+    #[arg(long, value_name = "DOCUMENT", value_delimiter = ',',
+          value_parser = clap::builder::PossibleValuesParser::new(reproduce::documents()))]
+    only: Vec<String>,
+}
+
+impl Reproduce {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let folder = match (self.output, self.json) {
+            (None, true) => None,
+            (output, _) => Some(output.unwrap_or_else(|| PathBuf::from("reproduction"))),
+        };
+        let effort = if self.quick { Effort::Quick } else { Effort::Full };
+        let kept = folder.as_ref().map(|folder| folder.join("experiments"));
+        let lab = Lab { folder: kept, program: program()? };
+        let mut progress = Progress::share("reproducing");
+        let report = reproduce::run(effort, &lab, &self.only, &mut |share| progress.reach(share))
+            .map_err(|error| anyhow!(error))?;
+        drop(progress);
+        if let Some(folder) = &folder {
+            let write = report.write(folder).map_err(|error| anyhow!(error));
+            write.with_context(|| format!("cannot write into {}", folder.display()))?;
+        }
+        if self.json {
+            print_lines(&report)?;
+        } else {
+            print_summary(&report)?;
+        }
+        if let (Some(folder), false) = (&folder, self.json) {
+            show::print(&folder.join("index.html").display())?;
+        }
+        Ok(if report.count(Verdict::Differs) == 0 { Outcome::Fine } else { Outcome::Wrong })
+    }
+}
+
+fn print_lines(report: &Report) -> Result<()> {
+    let mut out = show::output();
+    for line in report.lines() {
+        serde_json::to_writer(&mut out, &line)?;
+        writeln!(out)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn print_summary(report: &Report) -> Result<()> {
+    let mut table = show::table();
+    table.set_header(["document", "reproduced", "errata", "recomputed", "unexplained"]);
+    for document in &report.documents {
+        let lines = || report.lines().filter(|line| line.document == document.number);
+        let count = |verdict| lines().filter(|line| line.verdict == verdict).count().to_string();
+        table.add_row([
+            format!("{} {}", document.number, document.title),
+            count(Verdict::Reproduced),
+            count(Verdict::Erratum),
+            count(Verdict::Recomputed),
+            count(Verdict::Differs),
+        ]);
+    }
+    show::print_table(table, 1..5)?;
+    for line in report.lines().filter(|line| line.verdict == Verdict::Differs) {
+        show::note(&format_args!("unexplained: {}, {}, {}", line.document, line.item, line.row));
+    }
+    Ok(())
+}
+
+/// A number for this very program: another one may compute otherwise.
+fn program() -> Result<u64> {
+    let path = std::env::current_exe().context("cannot find this program's file")?;
+    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Hasher::default().digest(&bytes[..]).0)
+}

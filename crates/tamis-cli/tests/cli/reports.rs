@@ -1,0 +1,31 @@
+//! `tamis reproduce`: one document here; `scripts/test` runs them all.
+
+use crate::tool::Folder;
+
+#[test]
+fn a_document_is_reproduced_and_kept() {
+    let folder = Folder::new();
+    let args = ["reproduce", "--quick", "--only", "004", "--json", "-o", "out"];
+    let rows = folder.ok(&args);
+    let fields =
+        ["document", "item", "row", "printed", "predicted", "measured", "low", "high", "verdict"];
+    for row in rows.lines() {
+        let row: serde_json::Value = serde_json::from_str(row).expect("a row a line");
+        assert!(fields.iter().all(|field| row.get(field).is_some()), "{row}");
+        assert_eq!(row["document"], "004");
+        let verdict = row["verdict"].as_str().expect("a word");
+        assert!(["reproduced", "erratum", "recomputed"].contains(&verdict), "{row}");
+        assert_eq!(verdict == "recomputed", row["printed"].is_null(), "{row}");
+        assert!(verdict != "erratum" || row["reason"].is_string(), "{row}");
+    }
+    assert!(rows.lines().count() > 100);
+    for file in ["out/index.html", "out/REPORT.md", "out/004-figure-1.svg", "out/004-figure-2.svg"]
+    {
+        assert!(!folder.read(file).is_empty(), "{file}");
+    }
+    // From what was kept, the same.
+    assert_eq!(folder.ok(&args), rows);
+    let table = folder.ok(&["reproduce", "--quick", "--only", "004", "-o", "out"]);
+    assert!(table.contains("Compressed Bloom filters") && table.ends_with("out/index.html\n"));
+    folder.run(&["reproduce", "--only", "005"]).refused(&["005", "000"]);
+}
