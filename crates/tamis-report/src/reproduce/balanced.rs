@@ -381,6 +381,15 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
 pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     let curves = Curves::new(results)?;
     Ok(Document {
+        remarks: &[
+            "Erratum 1: in Theorem 1 the sum runs over i; k0 = 0 needs e0 = 0; there is no k0 for a up to 1 - gamma.",
+            "Erratum 3: in the text of Appendix A the probability is p, not q, and the solution ends with f_(h+1).",
+            "Erratum 4: the closed form (6) holds for p < 1; at p = 1 it is the Poisson term.",
+            "Erratum 5: the subtables of MHT have alpha_j m blocks; one place has n.",
+            "Erratum 7: Section VIII points to Section II for the gain, and means Section IX.",
+            "Erratum 13: the access budget and the lookup rule contradict each other, and the lookup rule is incomplete for p > 0: read literally it loses keys.",
+            "Erratum 14: \"optimal\" is meant for the mean cost of one block. Blocks that a stranger reads beyond the first are not in it, so that at 16 bits per key and less another design has the lower rate.",
+        ],
         number: "001",
         title: "Balanced Bloom filters",
         source: "Y. Kanizo, D. Hay, I. Keslassy: Access-Efficient Balanced Bloom Filters. ICC 2012, with the appendices of the technical report.",

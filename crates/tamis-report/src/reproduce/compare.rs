@@ -31,6 +31,7 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
 
 pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     Ok(Document {
+        remarks: &[],
         number: "all",
         title: "All schemes side by side",
         source: "The sources compare with one or two others, each under its own accounting.",

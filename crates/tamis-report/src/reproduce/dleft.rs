@@ -79,6 +79,9 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
 
 pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     Ok(Document {
+        remarks: &[
+            "The remark on even and odd multipliers concerns low bits as the bucket; with high bits the parity stays in the remainder.",
+        ],
         number: "003",
         title: "The d-left counting Bloom filter",
         source: "F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese: An Improved Construction for Counting Bloom Filters. ESA 2006.",

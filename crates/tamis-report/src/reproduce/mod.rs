@@ -59,6 +59,8 @@ pub struct Document {
     pub finding: &'static str,
     /// Tables, figures and passages, in the order of the source.
     pub items: Vec<Item>,
+    /// Errata that have no number.
+    pub remarks: &'static [&'static str],
 }
 
 /// All of it.

@@ -49,6 +49,7 @@ struct DocumentView {
     errata: usize,
     recomputed: usize,
     items: Vec<ItemView>,
+    remarks: &'static [&'static str],
 }
 
 struct ItemView {
@@ -173,6 +174,7 @@ impl DocumentView {
             reproduced: total(Verdict::Reproduced),
             errata: total(Verdict::Erratum),
             recomputed: total(Verdict::Recomputed),
+            remarks: document.remarks,
             items: document.items.iter().map(|item| ItemView::new(document, item)).collect(),
         }
     }

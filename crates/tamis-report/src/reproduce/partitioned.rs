@@ -129,6 +129,11 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     ];
     items.extend(fast_tables::items(results)?);
     Ok(Document {
+        remarks: &[
+            "\"Number of keys per group (k)\" is the number of hash functions per group.",
+            "Pruned table, insertion: step 3 must empty the indexed lists; the counters stay.",
+            "Pruned table, deletion: step 1 must gather the items of the off-line full lists, and step 3 must move them without touching the counters again.",
+        ],
         number: "002",
         title: "Partitioned hashing and fast hash tables",
         source: "Project report on partitioned hashing (Hao, Kodialam, Lakshman: SIGMETRICS 2007) and fast hash tables (Song, Dharmapurikar, Turner, Lockwood: SIGCOMM 2005).",

@@ -201,6 +201,10 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
         .map(|index| results.get(&format!("rank-table {index}")))
         .collect::<Result<_, _>>()?;
     Ok(Document {
+        remarks: &[
+            "E13: the text rounds the d-left fingerprint up to whole bits, the tables do not; with the ceiling the d-left column of Table III would be 16, 20 and 24.",
+            "The section on tails writes Pr[Po] where Po is a probability already; the text calls Table I \"III-C\"; Table II heads r as R.",
+        ],
         number: "000",
         title: "Rank-indexed hashing",
         source: "N. Hua, H. Zhao, B. Lin, J. Xu: Rank-Indexed Hashing: A compact construction of Bloom filters and variants. ICNP 2008.",

@@ -52,6 +52,7 @@ fn every_item_is_there() {
                 "Table VI",
                 "Table VII",
                 "Simulations in the text",
+                "List form",
             ],
             &["Figure 1", "Figure 2"],
         ),
