@@ -345,3 +345,26 @@ fn every_plan_explains_itself_with_its_own_numbers() {
         }
     }
 }
+
+#[test]
+fn a_layout_comes_back_from_its_values() {
+    for kind in Kind::ALL {
+        let params = AnyParams::plan(kind, &Goal::rate(1000, 0.01)).unwrap();
+        let values: Vec<u64> = params.named().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(AnyParams::from_values(kind, &values), Ok(params), "{kind:?}");
+        assert!(AnyParams::from_values(kind, &values[1..]).is_err(), "{kind:?}");
+        assert!(AnyParams::from_values(kind, &vec![0; values.len()]).is_err(), "{kind:?}");
+    }
+}
+
+/// A label may say any number of keys; whoever asks what they will do gets an answer.
+#[test]
+fn any_number_of_keys_is_predicted_for() {
+    for kind in Kind::ALL {
+        let params = AnyParams::plan(kind, &Goal::rate(1000, 0.01)).unwrap();
+        for keys in [0, 1, 1 << 40, u64::MAX] {
+            let rate = params.predict(keys).rate;
+            assert!((0.0..=1.0).contains(&rate), "{kind:?} {keys} {rate}");
+        }
+    }
+}

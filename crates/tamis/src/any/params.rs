@@ -15,7 +15,7 @@ use crate::bloom::{
 use crate::compressed::{self, CompressedBloom, CompressedParams};
 use crate::digest::Digest;
 use crate::dleft::{DLeft, DLeftParams};
-use crate::filter::{Full, Label, Params, Stored};
+use crate::filter::{Full, InvalidParam, Label, Params, Stored};
 use crate::partitioned::{self, PartitionedBloom, PartitionedParams};
 use crate::plan::{Goal, PlanError, Prediction};
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
@@ -165,6 +165,35 @@ impl AnyParams {
                 }
                 Ok(filter)
             }
+        }
+    }
+
+    /// The layout of this kind with these values, in stored order; every one is checked.
+    pub fn from_values(kind: Kind, values: &[u64]) -> Result<Self, InvalidParam> {
+        fn checked<P: Params>(values: &[u64]) -> Result<P, InvalidParam> {
+            if values.len() != P::NAMES.len() {
+                let expected = "as many values as the kind has params";
+                return Err(InvalidParam { name: "params", value: values.len() as u64, expected });
+            }
+            P::from_values(values)
+        }
+        match kind {
+            Kind::Bloom => checked(values).map(Self::Bloom),
+            Kind::Counting => checked(values).map(Self::Counting),
+            Kind::Blocked => checked(values).map(Self::Blocked),
+            Kind::RankIndexed => checked(values).map(Self::RankIndexed),
+            Kind::RankSet => checked(values).map(Self::RankSet),
+            Kind::RankCounting => checked(values).map(Self::RankCounting),
+            Kind::RankMap => checked(values).map(Self::RankMap),
+            Kind::BlockedRank => checked(values).map(Self::BlockedRank),
+            Kind::DLeft => checked(values).map(Self::DLeft),
+            Kind::Partitioned => checked(values).map(Self::Partitioned),
+            Kind::BalancedSingle => checked(values).map(Self::BalancedSingle),
+            Kind::BalancedSequential => checked(values).map(Self::BalancedSequential),
+            Kind::BalancedMht => checked(values).map(Self::BalancedMht),
+            Kind::BalancedPopcount => checked(values).map(Self::BalancedPopcount),
+            Kind::BalancedTwoChoice => checked(values).map(Self::BalancedTwoChoice),
+            Kind::Compressed => checked(values).map(Self::Compressed),
         }
     }
 

@@ -121,8 +121,10 @@ impl Lines {
         let w2 = w1 + u64::from(layout.level2);
         let share = 1.0 / layout.buckets as f64;
         let during = |load: u64| {
-            let at =
-                |step: u64| binomial_above(self.keys * (2 * step + 1) / (2 * STEPS), share, load);
+            // In 128 bits: a label may say any number of keys.
+            let part = |step: u64| u128::from(self.keys) * u128::from(2 * step + 1);
+            let keys = |step: u64| (part(step) / u128::from(2 * STEPS)) as u64;
+            let at = |step: u64| binomial_above(keys(step), share, load);
             (0..STEPS).map(at).sum::<f64>() / STEPS as f64
         };
         let second = if layout.second > 0 { during(w1) } else { 0.0 };
