@@ -1,0 +1,124 @@
+//! What all commands that add items share: making the filter and its layers on the way, and telling replicas exactly what was done.
+
+use std::ffi::CStr;
+use std::ops::Range;
+
+use super::grow;
+use crate::ffi::Call;
+use crate::reply::Refusal;
+use crate::scaling::{Asked, Family};
+
+/// What became of an item.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It was added.
+    Added,
+    /// It seemed to be in, and nothing was added.
+    Known,
+    /// There was no room for it.
+    Refused(Refusal),
+}
+
+/// How items are added.
+pub(super) struct Insertion {
+    pub(super) family: Family,
+    /// Which arguments are items.
+    pub(super) items: Range<usize>,
+    /// Only items that do not seem to be in.
+    pub(super) only_new: bool,
+    /// What to make of a key that does not exist; nothing if it must.
+    pub(super) create: Option<Asked>,
+    /// Whether the first item that finds no room is the last.
+    pub(super) stops: bool,
+}
+
+impl Insertion {
+    /// Adds the items, and hands over what became of each.
+    ///
+    /// Replicas get the announcement of every new layer where it came to be, and between them the items that were added before and after it: so they plan nothing, and
+    /// never judge again what was judged here.
+    pub(super) fn run(
+        self,
+        call: &mut Call<'_>,
+        mut report: impl FnMut(Outcome),
+    ) -> Result<(), Refusal> {
+        let found = call.find_mut(1, Some(self.family))?;
+        let value = if let Some(value) = found {
+            value
+        } else {
+            let asked = self.create.ok_or("ERR not found")?;
+            let (filter, announcement) = grow::create(call, asked)?;
+            grow::put(call, filter, &announcement)?
+        };
+        let filter = value.filter_mut()?;
+        let mut refused: Option<Refusal> = None;
+        let mut without: Vec<usize> = Vec::new();
+        let (mut told, mut changed, mut ever_changed) = (self.items.start, false, false);
+        for at in self.items.clone() {
+            let digest = filter.digest(call.argument(at));
+            let outcome = loop {
+                let inserted = if self.only_new {
+                    filter.insert_new(digest)
+                } else {
+                    filter.insert(digest).map(|()| true)
+                };
+                match inserted {
+                    Ok(true) => break Outcome::Added,
+                    Ok(false) => break Outcome::Known,
+                    Err(_) => {}
+                }
+                let grown = match refused.clone() {
+                    Some(refusal) => Err(refusal),
+                    None => grow::add_layer(call, filter),
+                };
+                match grown {
+                    Ok(announcement) => {
+                        if changed {
+                            self.tell(call, told..at, &without);
+                        }
+                        (told, changed) = (at, false);
+                        call.replicate_bytes(c"TAMIS.LAYER", 1, &announcement);
+                    }
+                    Err(refusal) => break Outcome::Refused(refusal),
+                }
+            };
+            match &outcome {
+                Outcome::Added => (changed, ever_changed) = (true, true),
+                Outcome::Known => {}
+                Outcome::Refused(refusal) => {
+                    refused = Some(refusal.clone());
+                    without.push(at);
+                }
+            }
+            let stop = self.stops && refused.is_some();
+            report(outcome);
+            if stop {
+                without.extend(at + 1..self.items.end);
+                break;
+            }
+        }
+        if changed && told == self.items.start && without.is_empty() {
+            call.replicate();
+        } else if changed {
+            self.tell(call, told..self.items.end, &without);
+        }
+        if ever_changed {
+            call.notify(match self.family {
+                Family::Bloom => c"bloom.add",
+                Family::Cuckoo => c"cuckoo.add",
+            });
+        }
+        Ok(())
+    }
+
+    /// Tells replicas to add some items.
+    fn tell(&self, call: &Call<'_>, items: Range<usize>, without: &[usize]) {
+        let items: Vec<usize> = items.filter(|at| without.binary_search(at).is_err()).collect();
+        let (command, word): (&CStr, _) = match (self.family, self.only_new) {
+            (Family::Bloom, _) => (c"BF.MADD", None),
+            (Family::Cuckoo, true) => (c"CF.INSERTNX", Some(c"ITEMS")),
+            (Family::Cuckoo, false) => (c"CF.INSERT", Some(c"ITEMS")),
+        };
+        call.replicate_items(command, word, &items);
+    }
+}

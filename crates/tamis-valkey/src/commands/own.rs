@@ -1,0 +1,305 @@
+//! TAMIS.*: what the commands of others do not offer.
+
+use tamis::{AnyFilter, ContentId, Delta, Effort, Filter, Hasher, Limits};
+
+use super::grow;
+use crate::arguments::{fraction, integer, is};
+use crate::dump;
+use crate::ffi::{Call, can_allocate};
+use crate::reply::{Answer, Refusal, Reply};
+use crate::scaling::{Asked, Family, MOST_LAYERS, Scaling, distinct_in};
+use crate::settings::{self, MOST_CAPACITY, MOST_EXPANSION};
+use crate::value::Value;
+
+/// The most that TAMIS.INCRBY adds or removes at once: it takes a step for each.
+const MOST_STEPS: i64 = 1_000_000;
+/// Bytes that work on the content of a filter may take for each of its keys.
+const WORK: u64 = 100;
+
+/// TAMIS.LAYER: what a primary did, done again.
+pub(super) fn layer(call: &mut Call<'_>) -> Answer {
+    let (asked, layer) =
+        dump::decode_announcement(call.argument(2)).map_err(|_| "ERR bad announcement")?;
+    let value = call.find_mut(1, Some(asked.family))?;
+    if !call.is_replay() {
+        // From a client only what this server would build itself.
+        let held = value.as_ref().map(|value| value.filter()).transpose()?;
+        let sane =
+            asked.capacity <= MOST_CAPACITY as u64 && i64::from(asked.expansion) <= MOST_EXPANSION;
+        let bad = "ERR the announcement is not what this server would plan";
+        if !sane {
+            return Err(bad.into());
+        }
+        let (planned, bytes) = asked.plan(held.map_or(0, |filter| filter.layers().len()))?;
+        if planned != layer {
+            return Err(bad.into());
+        }
+        grow::check_size(call, held.map_or(0, Scaling::memory).saturating_add(bytes))?;
+    }
+    if let Some(value) = value {
+        let filter = value.filter_mut()?;
+        if *filter.asked() != asked || filter.layers().len() >= MOST_LAYERS {
+            return Err("ERR the announcement is for another filter".into());
+        }
+        grow::build(filter, layer)?;
+        call.replicate();
+    } else {
+        let mut filter = Scaling::new(asked);
+        grow::build(&mut filter, layer)?;
+        grow::put(call, filter, call.argument(2))?;
+    }
+    Ok(Reply::OK)
+}
+
+fn params(layer: &AnyFilter) -> Reply {
+    Reply::Map(named(layer.params().named()))
+}
+
+fn named(params: Vec<(&'static str, u64)>) -> Vec<(&'static str, Reply)> {
+    params.into_iter().map(|(name, value)| (name, Reply::number(value))).collect()
+}
+
+/// The chance that some layer lets a stranger through.
+fn rate(filter: &Scaling) -> f64 {
+    1.0 - filter.layers().iter().map(|layer| 1.0 - layer.rate()).product::<f64>()
+}
+
+/// TAMIS.INFO.
+pub(super) fn info(call: &mut Call<'_>) -> Answer {
+    let value = call.find(1, None)?.ok_or("ERR not found")?;
+    let filter = value.filter()?;
+    room_to_work(filter)?;
+    let asked = filter.asked();
+    let layers = filter.layers().iter().map(|layer| {
+        Reply::Map(vec![
+            ("kind", Reply::text(layer.kind().name())),
+            ("params", params(layer)),
+            ("capacity", Reply::number(layer.capacity())),
+            ("keys", Reply::number(layer.keys())),
+            ("rate", Reply::Double(layer.rate())),
+            ("bytes", Reply::number(layer.footprint() / 8)),
+            ("content_id", Reply::text(layer.content_id().to_string())),
+        ])
+    });
+    Ok(Reply::Map(vec![
+        ("family", Reply::text(name_of(asked.family))),
+        ("asked_rate", Reply::Double(asked.rate)),
+        ("rate", Reply::Double(rate(filter))),
+        ("capacity", Reply::number(filter.capacity())),
+        ("keys", Reply::number(filter.keys())),
+        ("removed", Reply::number(filter.removed())),
+        ("expansion", Reply::number(asked.expansion.into())),
+        ("hash", Reply::text(asked.hasher.id().name())),
+        ("seed", Reply::text(asked.hasher.seed().to_string())),
+        ("bytes", Reply::number(value.memory())),
+        ("layers", Reply::Array(layers.collect())),
+    ]))
+}
+
+fn name_of(family: Family) -> &'static str {
+    match family {
+        Family::Bloom => "bloom",
+        Family::Cuckoo => "cuckoo",
+    }
+}
+
+fn family_of(word: &[u8]) -> Result<Family, Refusal> {
+    [Family::Bloom, Family::Cuckoo]
+        .into_iter()
+        .find(|&family| is(word, name_of(family)))
+        .ok_or_else(|| "ERR the family is BLOOM or CUCKOO".into())
+}
+
+/// Refuses work whose steps could run out of memory.
+fn room_to_work(filter: &Scaling) -> Result<(), Refusal> {
+    let bytes = filter.keys().saturating_mul(WORK).saturating_add(2 * filter.memory());
+    if can_allocate(bytes) { Ok(()) } else { Err("ERR Insufficient memory".into()) }
+}
+
+/// The layer that a command names: the only one, or that with a number.
+fn chosen(filter: &Scaling, number: Option<i64>) -> Result<usize, Refusal> {
+    let layers = filter.layers().len();
+    match number {
+        None if layers == 1 => Ok(0),
+        None => Err(format!("ERR the filter has {layers} layers: name one with LAYER").into()),
+        Some(number) => usize::try_from(number)
+            .ok()
+            .filter(|&number| number < layers)
+            .ok_or_else(|| format!("ERR layers go from 0 to {}", layers - 1).into()),
+    }
+}
+
+/// Reads `[LAYER n] [PACKED]` from the arguments.
+fn options(call: &Call<'_>, start: usize) -> Result<(Option<i64>, bool), Refusal> {
+    let (mut layer, mut packed) = (None, false);
+    let mut options = call.arguments_from(start);
+    while let Some(option) = options.next() {
+        if is(option, "LAYER") {
+            let number = options.next().and_then(integer);
+            layer = Some(number.ok_or("ERR LAYER needs a number")?);
+        } else if is(option, "PACKED") {
+            packed = true;
+        } else {
+            return Err("Unknown argument received".into());
+        }
+    }
+    Ok((layer, packed))
+}
+
+/// TAMIS.DUMP.
+pub(super) fn dump(call: &mut Call<'_>) -> Answer {
+    let (number, packed) = options(call, 2)?;
+    let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
+    room_to_work(filter)?;
+    let layer = &filter.layers()[chosen(filter, number)?];
+    let bytes = if packed { layer.pack(Effort::Best).to_vec() } else { layer.encode().to_vec() };
+    Ok(Reply::Bulk(bytes))
+}
+
+/// TAMIS.LOAD.
+pub(super) fn load(call: &mut Call<'_>) -> Answer {
+    let family = family_of(call.argument(2))?;
+    if call.find(1, Some(family))?.is_some() {
+        return Err("ERR item exists".into());
+    }
+    let memory = settings::FILTER_BYTES.get();
+    let limits = if call.is_replay() { Limits::NONE } else { Limits { memory } };
+    let layer = AnyFilter::decode(call.argument(3), limits)
+        .map_err(|error| Refusal::from(format!("ERR {error}")))?;
+    let Some(capacity) = Some(layer.capacity().max(layer.keys())).filter(|&keys| keys > 0) else {
+        return Err("ERR the filter does not say how many keys it is for".into());
+    };
+    let asked = Asked {
+        family,
+        rate: layer.params().predict(capacity).rate.clamp(f64::MIN_POSITIVE, 0.999),
+        capacity,
+        expansion: 0,
+        bucket_size: 0,
+        max_iterations: 0,
+        hasher: layer.hasher(),
+    };
+    let kind = layer.kind().name();
+    let distinct = vec![distinct_in(&layer)];
+    let filter = Scaling::of_layers(asked, vec![layer], distinct, 0);
+    let filter =
+        filter.ok_or_else(|| Refusal::from(format!("ERR {} cannot be {kind}", name_of(family))))?;
+    grow::check_size(call, filter.memory())?;
+    call.put(1, Value::ready(filter))?;
+    call.replicate();
+    Ok(Reply::OK)
+}
+
+/// TAMIS.DELTA.
+pub(super) fn delta(call: &mut Call<'_>) -> Answer {
+    let (number, _) = options(call, 3)?;
+    let text = str::from_utf8(call.argument(2)).unwrap_or_default();
+    let since = u128::from_str_radix(text, 16).map_err(|_| "ERR a content id is hexadecimal")?;
+    let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
+    room_to_work(filter)?;
+    let layer = chosen(filter, number)?;
+    let base = filter.recall(ContentId(since));
+    let layers = filter.layers();
+    let id = layers[layer].content_id();
+    let delta = base.and_then(|base| Delta::between(&base, &layers[layer]).ok());
+    let (word, bytes) = match delta {
+        Some(delta) => ("delta", delta.encode().to_vec()),
+        None => ("snapshot", layers[layer].pack(Effort::Fast).to_vec()),
+    };
+    filter.remember(layer, id, settings::REMEMBERED_BYTES.get());
+    Ok(Reply::Array(vec![Reply::text(word), Reply::text(id.to_string()), Reply::Bulk(bytes)]))
+}
+
+/// TAMIS.COUNT.
+pub(super) fn count(call: &mut Call<'_>) -> Answer {
+    let filter = call.find(1, None)?.map(|value| value.filter()).transpose()?;
+    let count = |item| filter.map_or(0, |filter| filter.count(filter.digest(item)));
+    Ok(Reply::Array(call.arguments_from(2).map(|item| Reply::number(count(item))).collect()))
+}
+
+/// TAMIS.INCRBY.
+pub(super) fn incrby(call: &mut Call<'_>) -> Answer {
+    let steps = integer(call.argument(3)).ok_or("ERR the increment is a whole number")?;
+    if !(-MOST_STEPS..=MOST_STEPS).contains(&steps) {
+        return Err(format!("ERR the increment is at most {MOST_STEPS}").into());
+    }
+    let item = call.argument(2);
+    let value = call.find_mut(1, Some(Family::Cuckoo))?.ok_or("ERR not found")?;
+    let filter = value.filter_mut()?;
+    let digest = filter.digest(item);
+    let before = filter.count(digest);
+    for _ in 0..steps {
+        // Only the first step can need a layer: the others go where it went.
+        if filter.insert(digest).is_err() {
+            let announcement = grow::add_layer(call, filter)?;
+            call.replicate_bytes(c"TAMIS.LAYER", 1, &announcement);
+            filter.insert(digest).map_err(|_| "ERR Insufficient memory")?;
+        }
+    }
+    for _ in steps..0 {
+        if !filter.remove(digest) {
+            break;
+        }
+    }
+    let after = filter.count(digest);
+    if after != before {
+        call.replicate();
+        call.notify(if after > before { c"cuckoo.add" } else { c"cuckoo.del" });
+    }
+    Ok(Reply::number(after))
+}
+
+/// TAMIS.MERGE.
+pub(super) fn merge(call: &mut Call<'_>) -> Answer {
+    let mut sources = Vec::new();
+    for at in 2..call.len() {
+        let source = call.find(at, None)?.ok_or("ERR not found")?.filter()?;
+        sources.push((at, source.asked().family, source.memory()));
+    }
+    let family = sources[0].1;
+    let old = call.find(1, Some(family))?.map(|value| value.filter()).transpose()?;
+    let total = sources
+        .iter()
+        .map(|source| source.2)
+        .fold(old.map_or(0, Scaling::memory), u64::saturating_add);
+    grow::check_size(call, total)?;
+    if !can_allocate(total.saturating_mul(2)) {
+        return Err("ERR Insufficient memory".into());
+    }
+    // Beside the old one, so that it is unchanged if something does not fit.
+    let mut merged = old.cloned();
+    for (at, ..) in sources {
+        let source = call.find(at, Some(family))?.ok_or("ERR not found")?.filter()?;
+        match &mut merged {
+            None => merged = Some(source.clone()),
+            Some(merged) => merged.merge(source)?,
+        }
+    }
+    let merged = merged.ok_or("ERR not found")?;
+    room_to_work(&merged)?;
+    let rate = rate(&merged);
+    call.put(1, Value::ready(merged))?;
+    call.replicate();
+    call.notify(c"tamis.merge");
+    Ok(Reply::Double(rate))
+}
+
+/// TAMIS.PLAN.
+pub(super) fn plan(call: &mut Call<'_>) -> Answer {
+    let capacity = integer(call.argument(1)).filter(|keys| (1..=MOST_CAPACITY).contains(keys));
+    let capacity = capacity.ok_or("ERR bad capacity")? as u64;
+    let rate = fraction(call.argument(2)).filter(|&rate| rate > 0.0 && rate < 1.0);
+    let rate = rate.ok_or("ERR bad error rate")?;
+    let family = if call.len() == 4 { family_of(call.argument(3))? } else { Family::Bloom };
+    let hasher = Hasher::xxh3(settings::SEED.get());
+    let asked =
+        Asked { family, rate, capacity, expansion: 0, bucket_size: 0, max_iterations: 0, hasher };
+    let (layer, bytes) = asked.plan(0)?;
+    let predicted = layer.params.predict(capacity);
+    Ok(Reply::Map(vec![
+        ("kind", Reply::text(layer.params.kind().name())),
+        ("params", Reply::Map(named(layer.params.named()))),
+        ("rate", Reply::Double(predicted.rate)),
+        ("bits_per_key", Reply::Double(predicted.bits_per_key)),
+        ("bytes", Reply::number(bytes)),
+    ]))
+}

@@ -1,0 +1,21 @@
+//! Filters inside Redis and Valkey: a loadable module that speaks BF.*, CF.* and TAMIS.*.
+//!
+//! ```text
+//! command -> commands/ -> Scaling (layers of tamis filters) -> reply
+//! Scaling -> dump -> RDB, AOF, SCANDUMP -> dump -> Scaling
+//! ```
+//!
+//! `ffi.rs` alone knows the server's C interface; all else is safe code that sees arguments as bytes, gives a [`Reply`](reply::Reply) and
+//! asks for keys through a [`Call`](ffi::Call). `docs/redis-valkey.md` says what every command does.
+
+mod arguments;
+mod commands;
+mod dump;
+mod ffi;
+mod plans;
+mod remembered;
+mod reply;
+mod scaling;
+mod settings;
+mod syntax;
+mod value;

@@ -1,0 +1,33 @@
+//! Earlier versions of layers, from which deltas can start: a bounded cache, neither saved nor replicated.
+
+use std::collections::VecDeque;
+
+use tamis::{AnyFilter, ContentId, Effort, Limits};
+
+/// Versions, the oldest first, each packed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Remembered {
+    versions: VecDeque<(ContentId, Vec<u8>)>,
+}
+
+impl Remembered {
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.versions.iter().map(|(_, bytes)| bytes.capacity() as u64).sum()
+    }
+
+    /// The version with this content, if it is still there.
+    pub(crate) fn get(&self, id: ContentId) -> Option<AnyFilter> {
+        let (_, bytes) = self.versions.iter().find(|(known, _)| *known == id)?;
+        AnyFilter::decode(bytes, Limits::NONE).ok()
+    }
+
+    /// Remembers a version; forgets the oldest ones beyond so many bytes.
+    pub(crate) fn remember(&mut self, id: ContentId, layer: &AnyFilter, most: u64) {
+        self.versions.retain(|(known, _)| *known != id);
+        self.versions.push_back((id, layer.pack(Effort::Fast).to_vec()));
+        while self.bytes() > most {
+            self.versions.pop_front();
+        }
+    }
+}
