@@ -1,0 +1,340 @@
+//! Forged dumps, chunks and payloads: an error, and the server goes on.
+#![allow(missing_docs)]
+
+mod harness;
+
+use harness::{Client, Kind, Numbers, Resp, Server, fill, rounds};
+use tamis::Hasher;
+use tamis_testkit::hostile::repair;
+
+/// The checksum at the end of a payload: CRC-64 (Jones), bits reflected.
+fn crc64(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |crc, &byte| {
+        (0..8).fold(crc ^ u64::from(byte), |crc, _| {
+            if crc & 1 == 1 { crc >> 1 ^ 0x95ac_9329_ac4b_c9b5 } else { crc >> 1 }
+        })
+    })
+}
+
+/// A payload whose own checksum is right whatever is inside.
+fn sealed(mut payload: Vec<u8>) -> Vec<u8> {
+    let end = payload.len() - 8;
+    let checksum = crc64(&payload[..end]).to_le_bytes();
+    payload[end..].copy_from_slice(&checksum);
+    payload
+}
+
+/// Changes some bytes of a part: flips, runs, numbers, cuts and repetitions.
+fn forge(bytes: &mut Vec<u8>, from: usize, to: usize, numbers: &mut Numbers) {
+    for _ in 0..=numbers.below(3) {
+        let at = from + numbers.below(to.min(bytes.len()).saturating_sub(from));
+        match numbers.below(6) {
+            0 => bytes[at] ^= 1 << numbers.below(8),
+            1 => bytes[at] = numbers.below(256) as u8,
+            2 => {
+                let end = (at + 8).min(to).min(bytes.len());
+                let value = [0, 1, u64::MAX, 1 << 48, 1 << 31, 1 << 40][numbers.below(6)];
+                bytes[at..end].copy_from_slice(&value.to_le_bytes()[..end - at]);
+            }
+            3 => {
+                bytes.remove(at);
+            }
+            4 => bytes.insert(at, numbers.below(256) as u8),
+            _ => {
+                let end = (at + 1 + numbers.below(40)).min(to).min(bytes.len());
+                bytes[at..end].fill(numbers.below(256) as u8);
+            }
+        }
+    }
+}
+
+/// Where our header starts in bytes that hold one, and how long it is.
+fn header(bytes: &[u8]) -> Option<(usize, usize)> {
+    let start = bytes.windows(8).position(|window| window == b"TAMISVK1")?;
+    let layers = bytes.get(start + 58..start + 62)?;
+    let layers = u32::from_le_bytes(layers.try_into().unwrap()) as usize;
+    Some((start, 62 + 16 * layers + 8))
+}
+
+/// Makes the checksum of our header right again.
+fn seal_header(bytes: &mut [u8], (start, len): (usize, usize)) {
+    let end = start + len - 8;
+    let checksum = Hasher::default().digest_bytes(&bytes[start..end]).0;
+    bytes[end..end + 8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn command(words: &[&[u8]]) -> Vec<Vec<u8>> {
+    words.iter().map(|word| word.to_vec()).collect()
+}
+
+/// A server to attack, what it holds, and what went on.
+struct Attack {
+    client: Client,
+    numbers: Numbers,
+    payloads: Vec<Vec<u8>>,
+    /// What is sent of each kind.
+    each: usize,
+}
+
+const SOURCES: [&str; 4] = ["set", "multiset", "plain", "counted"];
+
+fn restore(key: usize, payload: Vec<u8>) -> Vec<Vec<u8>> {
+    command(&[b"RESTORE", format!("forged{key}").as_bytes(), b"0", &sealed(payload)])
+}
+
+impl Attack {
+    fn payload(&mut self) -> Vec<u8> {
+        self.payloads[self.numbers.below(SOURCES.len())].clone()
+    }
+
+    fn send(&mut self, what: &str, commands: &[Vec<Vec<u8>>]) {
+        let (mut refused, mut accepted) = (0, 0);
+        for part in commands.chunks(100) {
+            for (reply, command) in self.client.pipeline(part).into_iter().zip(part) {
+                if reply.is_error() {
+                    refused += 1;
+                    continue;
+                }
+                accepted += 1;
+                self.try_out(&command[1]);
+            }
+        }
+        println!(
+            "{what}: {} sent, {refused} refused, {accepted} accepted and used",
+            commands.len()
+        );
+    }
+
+    /// Uses what was accepted, in every way.
+    fn try_out(&mut self, key: &[u8]) {
+        let client = &mut self.client;
+        for word in ["BF.ADD", "BF.EXISTS", "CF.ADD", "CF.DEL", "CF.COUNT"] {
+            client.send(&[word.as_bytes(), key, b"item"]);
+        }
+        for word in ["TAMIS.INFO", "BF.INFO", "CF.INFO", "DUMP", "TAMIS.DUMP", "DEL"] {
+            client.send(&[word.as_bytes(), key]);
+        }
+    }
+
+    fn content_of(&mut self, key: &str) -> String {
+        let info = self.client.send(&["TAMIS.INFO", key]);
+        let ids = info
+            .field("layers")
+            .elements()
+            .iter()
+            .map(|layer| layer.field("content_id").to_string());
+        ids.collect()
+    }
+
+    /// Payloads with any bytes changed behind the name of the type: refused, but for changes that the server itself does not look at.
+    fn any_byte(&mut self) {
+        let known = SOURCES.map(|key| self.content_of(key));
+        let mut refused = 0;
+        for _ in 0..self.each {
+            let original = self.payload();
+            let mut payload = original.clone();
+            let end = payload.len() - 10;
+            forge(&mut payload, 10, end, &mut self.numbers);
+            let reply = self.client.send(&restore(0, payload.clone()));
+            if reply.is_error() {
+                refused += 1;
+                continue;
+            }
+            let content = self.content_of("forged0");
+            assert!(known.contains(&content), "what no server wrote was accepted");
+            self.client.say("DEL forged0");
+        }
+        println!("RESTORE, any byte: {} sent, {refused} refused, the others unchanged", self.each);
+    }
+
+    /// Payloads whose header of ours has a lie in it, and the right checksum.
+    fn lying_header(&mut self) {
+        let mut commands = Vec::new();
+        for _ in 0..self.each {
+            let mut payload = self.payload();
+            let place = header(&payload).unwrap();
+            let at = place.0 + 8 + self.numbers.below(place.1 - 16);
+            payload[at] ^= 1 << self.numbers.below(8);
+            seal_header(&mut payload, place);
+            commands.push(restore(commands.len(), payload));
+        }
+        self.send("RESTORE, our header", &commands);
+    }
+
+    /// Payloads with a lie in a layer, every checksum of which is right: what is accepted is a filter, and answers.
+    fn lying_layer(&mut self) {
+        let mut commands = Vec::new();
+        while commands.len() < self.each {
+            let mut payload = self.payload();
+            let numbers = &mut self.numbers;
+            let (start, len) = header(&payload).unwrap();
+            let length = &payload[start + 62..start + 70];
+            let length = u64::from_le_bytes(length.try_into().unwrap()) as usize;
+            let mut windows = payload[start + len..].windows(8);
+            let layer =
+                start + len + windows.position(|window| window == tamis::wire::MAGIC).unwrap();
+            let mut bytes = payload[layer..layer + length].to_vec();
+            lie(&mut bytes, numbers);
+            let Some(repaired) = repair(&bytes) else { continue };
+            payload[layer..layer + length].copy_from_slice(&repaired);
+            commands.push(restore(commands.len(), payload));
+        }
+        self.send("RESTORE, layers repaired", &commands);
+    }
+
+    /// Headers and chunks of dumps.
+    fn chunks(&mut self) {
+        let mut commands = Vec::new();
+        for (source, family) in SOURCES.into_iter().zip(["BF", "CF", "BF", "CF"]) {
+            let (scan, load) = (format!("{family}.SCANDUMP"), format!("{family}.LOADCHUNK"));
+            let first = self.client.send(&[scan.as_str(), source, "0"]);
+            let second = self.client.send(&[scan.as_str(), source, "1"]);
+            let original = first.elements()[1].bytes();
+            let (end, body) = (second.elements()[0].int(), second.elements()[1].bytes());
+            for round in 0..self.each / 4 {
+                let numbers = &mut self.numbers;
+                let mut head = original.to_vec();
+                let to = head.len();
+                forge(&mut head, 0, to, numbers);
+                let whole = header(&head).filter(|&(start, len)| start + len == head.len());
+                if let Some(place) = whole.filter(|_| round % 2 == 0) {
+                    seal_header(&mut head, place);
+                }
+                commands.push(command(&[load.as_bytes(), b"forged", b"1", &head]));
+                // Forged bytes under the right header, or in the wrong place.
+                commands.push(command(&[load.as_bytes(), b"chunked", b"1", original]));
+                let mut chunk = body.to_vec();
+                let to = chunk.len();
+                forge(&mut chunk, 0, to, numbers);
+                let wrong = numbers.below(1 << 20) as i64 - 1000;
+                let end = if numbers.below(4) == 0 { wrong } else { end }.to_string();
+                commands.push(command(&[load.as_bytes(), b"chunked", end.as_bytes(), &chunk]));
+                commands.push(command(&[b"DEL", b"chunked"]));
+                commands.push(command(&[b"DEL", b"forged"]));
+            }
+        }
+        for part in commands.chunks(5 * 40) {
+            let replies = self.client.pipeline(part);
+            for replies in replies.chunks(5) {
+                // The chunk was forged, or else it is as it was.
+                assert_eq!(replies[1].to_string(), "OK");
+            }
+        }
+        println!("LOADCHUNK: {} headers and as many chunks", commands.len() / 5);
+    }
+
+    /// Files in the wire format, and announcements of layers.
+    fn files(&mut self) {
+        let mut commands = Vec::new();
+        for source in SOURCES {
+            let dump = self.client.send(&["TAMIS.DUMP", source, "LAYER", "0"]);
+            let packed = self.client.send(&["TAMIS.DUMP", source, "LAYER", "0", "PACKED"]);
+            for _ in 0..self.each / 8 {
+                let numbers = &mut self.numbers;
+                let mut bytes = [dump.bytes(), packed.bytes()][numbers.below(2)].to_vec();
+                lie(&mut bytes, numbers);
+                let bytes = repair(&bytes).unwrap_or(bytes);
+                let family = [b"BLOOM".as_slice(), b"CUCKOO"][numbers.below(2)];
+                let key = format!("forged{}", commands.len());
+                commands.push(command(&[b"TAMIS.LOAD", key.as_bytes(), family, &bytes]));
+                commands.push(command(&[b"TAMIS.LAYER", b"layered", &announcement(numbers)]));
+            }
+        }
+        self.send("TAMIS.LOAD and TAMIS.LAYER", &commands);
+    }
+}
+
+/// Changes a byte, one time of two near the start, where layouts and lengths stand.
+fn lie(bytes: &mut [u8], numbers: &mut Numbers) {
+    let reach = if numbers.below(2) == 0 { 160.min(bytes.len()) } else { bytes.len() };
+    let at = 8 + numbers.below(reach - 8);
+    let bit = 1 << numbers.below(8);
+    bytes[at] = if numbers.below(2) == 0 { bytes[at] ^ bit } else { numbers.below(256) as u8 };
+}
+
+/// An announcement with senseless numbers, and the right checksum.
+fn announcement(numbers: &mut Numbers) -> Vec<u8> {
+    let mut out = b"TAMISVL1".to_vec();
+    out.extend([numbers.below(2) as u8, 1]);
+    out.extend([0; 16]);
+    out.extend([0.01_f64, 1e-9, 0.9][numbers.below(3)].to_bits().to_le_bytes());
+    for value in [1_u64 << numbers.below(63), 2, 0x000a_0002] {
+        out.extend(value.to_le_bytes());
+    }
+    out.extend([numbers.below(17) as u8, 0]);
+    for _ in 0..numbers.below(7) {
+        out.extend((1_u64 << numbers.below(64)).to_le_bytes());
+    }
+    let checksum = Hasher::default().digest_bytes(&out).0;
+    out.extend(checksum.to_le_bytes());
+    out
+}
+
+#[test]
+fn nothing_forged_stops_the_server() {
+    assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca, "the published check value");
+    for kind in Kind::ALL {
+        let mut server = Server::start(kind, &["--rdbcompression", "no"]);
+        let mut client = server.client();
+        fill(&mut client);
+        client.say("BF.RESERVE plain 0.0001 200");
+        client.say("BF.MADD plain a b c d e");
+        client.say("CF.INSERT counted ITEMS a a a a b c");
+        let payloads = SOURCES.map(|key| client.send(&["DUMP", key]).bytes().to_vec()).to_vec();
+        let each = rounds("TAMIS_FORGED", 1_000) as usize;
+        let mut attack = Attack { client, numbers: Numbers(7), payloads, each };
+        attack.files();
+        let resident = server.resident();
+        attack.any_byte();
+        attack.lying_header();
+        attack.lying_layer();
+        attack.chunks();
+        attack.files();
+        let mut client = server.client();
+        let info = client.send(&["INFO", "bf_filters"]).to_string();
+        assert!(info.contains("bf_caught_panics:0"), "{info}\n{}", server.log());
+        let grown = server.resident().saturating_sub(resident);
+        println!("{kind:?}: {grown} bytes more are resident");
+        assert!(server.is_running() && grown < 100 << 20, "{grown} bytes more");
+        assert_eq!(client.send(&["BF.EXISTS", "set", "1"]).int(), 1);
+    }
+}
+
+/// With two gigabytes of address space, what does not fit is an error, and not the end.
+#[test]
+fn memory_that_is_not_there_is_an_error() {
+    for kind in Kind::ALL {
+        let mut server = Server::start(kind, &["ulimit", "2000000"]);
+        let mut client = server.client();
+        client.say("CONFIG SET bf.max-filter-bytes 9000000000000000000");
+        for reserve in [
+            "BF.RESERVE f 0.000000001 1073741824 NONSCALING",
+            "CF.RESERVE f 1073741824 ERROR 0.0001",
+        ] {
+            assert_eq!(
+                client.say(reserve).to_string(),
+                "-ERR Insufficient memory to create filter"
+            );
+        }
+        client.say("BF.RESERVE f 0.01 10 EXPANSION 32768");
+        let items: Vec<String> = (0..400_000).map(|number| number.to_string()).collect();
+        let mut refused = Resp::Nil;
+        for part in items.chunks(1000) {
+            let mut command = vec!["BF.MADD", "f"];
+            command.extend(part.iter().map(String::as_str));
+            refused = client.send(&command).elements().last().unwrap().clone();
+            if refused.is_error() {
+                break;
+            }
+        }
+        assert_eq!(refused.to_string(), "-ERR problem inserting into filter");
+        // One of 1.3 GB can be made, but neither copied nor worked on.
+        assert_eq!(client.say("BF.RESERVE g 0.01 900000000").to_string(), "OK");
+        assert!(
+            client.say("COPY g h").to_string().starts_with('-')
+                || client.say("EXISTS h").int() == 0
+        );
+        assert_eq!(client.say("TAMIS.DUMP g").to_string(), "-ERR Insufficient memory");
+        assert!(server.is_running());
+    }
+}
