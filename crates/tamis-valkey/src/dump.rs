@@ -12,6 +12,7 @@
 
 use std::collections::TryReserveError;
 
+use tamis::wire::{Encoding, Frame};
 use tamis::{AnyFilter, AnyParams, HashId, Hasher, Kind, Limits};
 
 use crate::scaling::{Asked, Family, Layer, MOST_LAYERS, Scaling};
@@ -20,7 +21,9 @@ use crate::scaling::{Asked, Family, Layer, MOST_LAYERS, Scaling};
 const FILTER: [u8; 8] = *b"TAMISVK1";
 /// The announcement of a layer.
 const LAYER: [u8; 8] = *b"TAMISVL1";
-/// What a decoded layer may take beyond twice its bytes: small ones are rounded up.
+/// How much more memory than bytes a layer may take: empty buckets are stored in a few bits each.
+const EMPTINESS: u64 = 256;
+/// What it may take beyond that: small ones are rounded up.
 const SPARE: u64 = 1 << 16;
 
 /// The bytes are not what this module writes.
@@ -81,13 +84,13 @@ impl Header {
         Ok(Self { asked, removed, lengths, distinct })
     }
 
-    /// The filter with this header and these layers.
-    pub(crate) fn assemble(&self, mut layers: &[u8]) -> Result<Scaling, Damaged> {
+    /// The filter with this header and these layers, if none takes more than so much memory.
+    pub(crate) fn assemble(&self, mut layers: &[u8], most: u64) -> Result<Scaling, Damaged> {
         let mut filters = Vec::new();
         for &length in &self.lengths {
             let length = usize::try_from(length).map_err(|_| Damaged)?;
             let (layer, rest) = layers.split_at_checked(length).ok_or(Damaged)?;
-            filters.push(decode_layer(layer)?);
+            filters.push(decode_layer(layer, most)?);
             layers = rest;
         }
         if !layers.is_empty() {
@@ -102,10 +105,16 @@ impl Header {
     }
 }
 
-/// A layer from its bytes; it may take about as much memory as it has bytes.
-pub(crate) fn decode_layer(bytes: &[u8]) -> Result<AnyFilter, Damaged> {
-    let memory = (bytes.len() as u64).saturating_mul(2).saturating_add(SPARE);
-    AnyFilter::decode(bytes, Limits { memory }).map_err(|_| Damaged)
+/// A layer from its bytes. It may take so much memory at most, and no more than its bytes can stand for: the form in which few bytes stand for any number of
+/// cells is for the road, and we do not write it here.
+pub(crate) fn decode_layer(bytes: &[u8], most: u64) -> Result<AnyFilter, Damaged> {
+    let memory = (bytes.len() as u64).saturating_mul(EMPTINESS).saturating_add(SPARE).min(most);
+    let (limits, mut source) = (Limits { memory }, bytes);
+    let frame = Frame::read(&mut source, limits).map_err(|_| Damaged)?;
+    if frame.header().sections.iter().any(|section| section.encoding == Encoding::Packed) {
+        return Err(Damaged);
+    }
+    AnyFilter::decode(bytes, limits).map_err(|_| Damaged)
 }
 
 /// At most so many bytes of the layers, from `start` on.
@@ -221,5 +230,43 @@ impl Fields<'_> {
         };
         let sane = asked.rate > 0.0 && asked.rate < 1.0 && asked.capacity > 0;
         if sane { Ok(asked) } else { Err(Damaged) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Filters of every size and rate come back when they are empty and when they are full: a limit that is too narrow would keep a server from starting.
+    #[test]
+    fn whatever_is_planned_can_be_loaded() {
+        for family in [Family::Bloom, Family::Cuckoo] {
+            for rate in [0.25, 0.01, 1e-4, 1e-9, 1e-13] {
+                for capacity in [1, 4, 1000, 300_000] {
+                    let asked = Asked {
+                        family,
+                        rate,
+                        capacity,
+                        expansion: 0,
+                        bucket_size: 2,
+                        max_iterations: 20,
+                        hasher: Hasher::default(),
+                    };
+                    let mut filter = Scaling::new(asked);
+                    filter.push(asked.plan(0).unwrap().0).unwrap();
+                    for fill in [0, 1, capacity] {
+                        for key in filter.keys()..fill {
+                            filter.insert(filter.digest(&key.to_le_bytes())).unwrap();
+                        }
+                        let header = Header::decode(&Header::of(&filter).encode()).unwrap();
+                        let bytes = chunk(&filter, 0, usize::MAX).unwrap();
+                        let back = header.assemble(&bytes, u64::MAX).unwrap();
+                        let id = |filter: &Scaling| filter.layers()[0].content_id();
+                        assert_eq!(id(&back), id(&filter), "{asked:?} {fill}");
+                        assert!(header.assemble(&bytes, 0).is_err());
+                    }
+                }
+            }
+        }
     }
 }

@@ -439,7 +439,7 @@ fn load_value(io: *mut RedisModuleIO) -> Option<Value> {
             for &length in &header.lengths {
                 layers.push(with_loaded(io, |bytes| {
                     let whole = bytes.len() as u64 == length;
-                    whole.then(|| dump::decode_layer(bytes).ok()).flatten()
+                    whole.then(|| dump::decode_layer(bytes, u64::MAX).ok()).flatten()
                 })?);
             }
             header.assemble_layers(layers).ok().map(Value::ready)

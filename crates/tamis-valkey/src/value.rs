@@ -99,8 +99,8 @@ impl Value {
         held + size_of::<Self>() as u64
     }
 
-    /// Takes the chunk that ends at `end`. One that was taken already may come again.
-    pub(crate) fn take_chunk(&mut self, end: u64, data: &[u8]) -> Result<(), BadChunk> {
+    /// Takes the chunk that ends at `end`. One that was taken already may come again. A layer may take so much memory.
+    pub(crate) fn take_chunk(&mut self, end: u64, data: &[u8], most: u64) -> Result<(), BadChunk> {
         let State::Loading(loading) = &mut self.state else { return Err(BadChunk::Gap) };
         let start = end.checked_sub(data.len() as u64).ok_or(BadChunk::Gap)?;
         if end > loading.header.total() {
@@ -114,7 +114,7 @@ impl Value {
         loading.received.try_reserve(data.len()).map_err(|_| BadChunk::Memory)?;
         loading.received.extend_from_slice(data);
         if end == loading.header.total() {
-            let Ok(filter) = loading.header.assemble(&loading.received) else {
+            let Ok(filter) = loading.header.assemble(&loading.received, most) else {
                 loading.received.truncate(start);
                 return Err(BadChunk::Damaged);
             };

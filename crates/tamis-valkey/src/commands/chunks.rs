@@ -8,6 +8,7 @@ use crate::dump::{self, Header};
 use crate::ffi::{CHUNK, Call};
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::Family;
+use crate::settings;
 use crate::value::{BadChunk, Value};
 
 /// What a family says when it refuses a chunk.
@@ -64,7 +65,8 @@ pub(super) fn load(call: &mut Call<'_>, iterator: i64, texts: &Texts) -> Answer 
     } else {
         let value = value.ok_or("ERR not found")?;
         let end = u64::try_from(iterator).ok().and_then(|iterator| iterator.checked_sub(1));
-        let taken = end.map_or(Err(BadChunk::Gap), |end| value.take_chunk(end, data));
+        let most = if call.is_replay() { u64::MAX } else { settings::FILTER_BYTES.get() };
+        let taken = end.map_or(Err(BadChunk::Gap), |end| value.take_chunk(end, data, most));
         taken.map_err(|bad| match bad {
             BadChunk::Gap => texts.gap,
             BadChunk::TooLong => texts.too_long,

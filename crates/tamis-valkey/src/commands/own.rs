@@ -12,7 +12,7 @@ use crate::settings::{self, MOST_CAPACITY, MOST_EXPANSION};
 use crate::value::Value;
 
 /// The most that TAMIS.INCRBY adds or removes at once: it takes a step for each.
-const MOST_STEPS: i64 = 1_000_000;
+const MOST_STEPS: i64 = 100_000;
 /// Bytes that work on the content of a filter may take for each of its keys.
 const WORK: u64 = 100;
 
