@@ -1,200 +1,22 @@
 //! Document 000: rank-indexed hashing. Errata are numbered as in the checked notes.
 
-use serde::{Deserialize, Serialize};
-use tamis::compressed::model::{beta, entropy};
+mod trials;
+
+use tamis::Kind;
 use tamis::dleft::model as dleft;
-use tamis::math::solve::{bisect, first_true};
+use tamis::math::solve::first_true;
 use tamis::math::tail::{binomial_above, poisson_above};
 use tamis::rank_indexed::model::{self, Layout};
 use tamis::rank_indexed::optimise::{Demand, complete, optimise};
-use tamis::rank_indexed::{RankCounting, RankIndexed, RankParams};
-use tamis::{Digest, Filter, Hasher, Insert, Kind, Label, Stored};
 
-use super::{Document, Effort, Estimate, Experiment, Item, Results, Row, Trouble, built};
-use crate::keys::KeyStream;
-use crate::loads::thrown;
 use crate::plot::{Axis, Mark, Plot, Series};
+use crate::reproduce::{Document, Estimate, Item, Results, Row, Trouble, built};
 
-const N: u64 = 100_000;
-/// The chance of overflow that the paper allows.
-const OVERFLOW: f64 = 1e-10;
-
-/// A row of Table II, from which Tables III to V follow.
-struct Printed {
-    name: &'static str,
-    rate: f64,
-    lambda: f64,
-    layout: Layout,
-}
-
-/// Table II as printed: lambda, r, L, Z1 to Z3, and the shares J2/B and J3/B in percent. B = ceil(n / (lambda L)).
-fn printed_rows() -> [Printed; 3] {
-    let row = |name, rate, lambda: f64, cut: (u32, u32), z: [u32; 3], shares: [f64; 2]| {
-        let ((fingerprint, locations), [z1, z2, z3]) = (cut, z);
-        let buckets = (N as f64 / (lambda * f64::from(locations))).ceil();
-        let [second, third] = shares.map(|share| (share / 100.0 * buckets).ceil() as u64);
-        let layout = Layout {
-            buckets: buckets as u64,
-            locations,
-            fingerprint,
-            extra: 0,
-            level1: z1,
-            level2: z2,
-            level3: z3,
-            second,
-            third,
-            groups: 1,
-        };
-        Printed { name, rate, lambda, layout }
-    };
-    [
-        row("1%", 1e-2, 0.64, (6, 60), [45, 8, 45], [17.9, 2.7]),
-        row("0.1%", 1e-3, 0.92, (10, 64), [63, 17, 50], [36.0, 1.7]),
-        row("0.01%", 1e-4, 0.86, (13, 61), [59, 13, 48], [23.3, 1.8]),
-    ]
-}
-
-impl Printed {
-    /// lambda 2^-r with the printed lambda: what Tables III to V are evaluated at (E3).
-    fn evaluated_at(&self) -> f64 {
-        self.lambda / f64::from(1_u32 << self.layout.fingerprint)
-    }
-
-    fn counting(&self) -> Layout {
-        Layout { extra: 2, ..self.layout }
-    }
-
-    /// 1/lambda + r + 1, with the printed lambda.
-    fn packed(&self) -> f64 {
-        1.0 / self.lambda + f64::from(self.layout.fingerprint) + 1.0
-    }
-
-    /// The params of the table that is built: the same lambda, L and r. Its levels are ours, and take fewer bits.
-    fn params(&self, extra: u32) -> Result<RankParams, Trouble> {
-        let Layout { buckets, locations, fingerprint, .. } = self.layout;
-        Ok(RankParams::new(buckets, locations, fingerprint, extra, N, 1)?)
-    }
-}
-
-fn standard(rate: f64) -> f64 {
-    dleft::counting_bits_for_rate(rate) / 4.0
-}
-
-fn d_left_counting(rate: f64) -> f64 {
-    dleft::bits_for_rate(4, 8, 6.0, rate)
-}
-
-fn d_left(rate: f64) -> f64 {
-    d_left_counting(rate) - dleft::bits_per_key(8, 6.0, 2.0)
-}
-
-/// Fingerprints of full buckets' share, and a count of so many bits for a bucket of 6.
-fn d_left_packed(rate: f64, count_bits: f64) -> f64 {
-    d_left(rate) * 6.0 / 8.0 + count_bits / 6.0
-}
-
-fn more_percent(a: f64, b: f64) -> f64 {
-    100.0 * (a / b - 1.0)
-}
-
-/// The array of the Bloom filter that compresses to `packed` bits per key at this rate, with real k.
-fn uncompressed(rate: f64, packed: f64) -> Option<f64> {
-    let excess = |zeros: f64| beta(zeros).powf(packed) - rate;
-    let zeros = bisect(excess, 0.5, 1.0 - 1e-9, 1e-12)?;
-    Some(packed / entropy(zeros))
-}
-
-/// Loads of one throw: the example of Section III-C.
-#[derive(Serialize, Deserialize)]
-struct Example {
-    above: [u64; 3],
-    /// Keys that find a cell in the first level.
-    held: u64,
-}
-
-const EXAMPLE_BUCKETS: u64 = 1000;
-const EXAMPLE_KEYS: u64 = 56 * EXAMPLE_BUCKETS;
-
-/// Loads of one throw at a row of Table II.
-#[derive(Serialize, Deserialize)]
-struct Beyond {
-    first: u64,
-    second: u64,
-    largest: u64,
-}
-
-/// One real table.
-#[derive(Serialize, Deserialize)]
-struct Table {
-    passed: u64,
-    queries: u64,
-    footprint: u64,
-    counting_footprint: u64,
-    wire_bytes: u64,
-}
-
-fn example(seed: u64) -> Example {
-    let loads = thrown(EXAMPLE_BUCKETS, EXAMPLE_KEYS, seed);
-    let above = [64, 74, 128].map(|most| loads.iter().filter(|&&load| load > most).count() as u64);
-    Example { above, held: loads.iter().map(|&load| u64::from(load.min(64))).sum() }
-}
-
-fn beyond(layout: &Layout, seed: u64) -> Beyond {
-    let loads = thrown(layout.buckets, N, seed);
-    let above = |most: u32| loads.iter().filter(|&&load| load > most).count() as u64;
-    Beyond {
-        first: above(layout.level1),
-        second: above(layout.level1 + layout.level2),
-        largest: loads.iter().copied().max().unwrap_or(0).into(),
-    }
-}
-
-fn table(printed: &Printed, queries: u64, seed: u64) -> Result<Table, Trouble> {
-    let label = Label::planned(Hasher::xxh3(seed), N);
-    let stream = KeyStream::new(seed);
-    let digests: Vec<Digest> = stream.members(label.hasher, 0..N).collect();
-    let mut filter = RankIndexed::new(printed.params(0)?, label)?;
-    filter.insert_many(&digests)?;
-    let mut counting = RankCounting::new(printed.params(2)?, label)?;
-    counting.insert_many(&digests)?;
-    if !digests.iter().all(|&digest| filter.contains_digest(digest)) {
-        return Err("a rank-indexed table lost a key".into());
-    }
-    let strangers = stream.strangers(label.hasher, 0..queries);
-    Ok(Table {
-        passed: strangers.filter(|&digest| filter.contains_digest(digest)).count() as u64,
-        queries,
-        footprint: filter.footprint(),
-        counting_footprint: counting.footprint(),
-        wire_bytes: filter.encode().len(),
-    })
-}
-
-/// The rates of Figures 5 and 6.
-fn rates() -> impl Iterator<Item = f64> {
-    (1..=7).map(|power| 10_f64.powi(-power))
-}
-
-pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
-    let trials = effort.pick(40, 1000, 20_000);
-    let mut all = vec![Experiment::new("rank-example", trials, 2e-4, |seed| Ok(example(seed)))];
-    for (index, _) in printed_rows().iter().enumerate() {
-        let throws = effort.pick(20, 400, 6000);
-        let name = format!("rank-beyond {index}");
-        let run = move |seed| Ok(beyond(&printed_rows()[index].layout, seed));
-        all.push(Experiment::new(name, throws, 5e-4, run));
-        let queries: u64 = effort.pick(50_000, 1_000_000, 4_000_000);
-        let run = move |seed| table(&printed_rows()[index], queries, seed);
-        let cost = 0.05 + queries as f64 * 5e-8;
-        let filters = effort.pick(2, 10, 40);
-        let experiment = Experiment::new(format!("rank-table {index}"), filters, cost, run);
-        all.push(experiment.with_setup(queries));
-    }
-    for kind in [Kind::RankIndexed, Kind::RankCounting] {
-        all.extend(rates().map(|rate| built::experiment(kind, rate, effort)));
-    }
-    all
-}
+pub(super) use trials::experiments;
+use trials::{
+    Beyond, EXAMPLE_BUCKETS, Example, N, OVERFLOW, Printed, Table, d_left, d_left_counting,
+    d_left_packed, more_percent, printed_rows, rates, standard, uncompressed,
+};
 
 pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     let tables: Vec<Vec<Table>> = (0..3)
