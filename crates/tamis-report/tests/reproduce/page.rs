@@ -125,8 +125,13 @@ fn the_page_in_a_browser() {
         "<img src='http://example.org/x.png'><p style='width:3000px'>x</p><script>nothing()</script></main>",
     );
     let seen = look(folder.path(), &broken, PHONE);
-    assert!(seen.overflow > 0 && seen.wide > 0 && seen.errors > 0, "{seen:?}");
-    assert!(!seen.complaints.is_empty());
+    // (Whether the error comes before the one who listens for it, is the browser's choice; the console has it anyway.)
+    assert!(seen.overflow > 0 && seen.wide > 0, "{seen:?}");
+    let complaint = |about: &str| seen.complaints.iter().any(|one| one.contains(about));
+    assert!(
+        complaint("nothing is not defined") && complaint("Content Security Policy"),
+        "{seen:?}"
+    );
     let (_, complaints) = browse(&folder.path().join("looked-at.html"), &[]);
     assert!(!complaints.is_empty());
 
