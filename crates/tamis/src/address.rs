@@ -2,9 +2,8 @@
 //!
 //! - [`reduce`]: multiply-high, for any size, no power of two needed.
 //! - [`probes`]: the k positions of a plain Bloom filter.
-//! - [`block_probes`]: independent bit positions inside one block. (A start and a step inside a small
-//!   block would give so few patterns that the rate rises up to a hundredfold.)
-//! - [`BlockProbes`]: the same in blocks that keep some of their bits for other things.
+//! - [`BlockProbes`]: independent bit positions inside one block, or in the first bits of one that keeps some for other things. (A
+//!   start and a step inside a small block would give so few patterns that the rate rises up to a hundredfold.)
 //! - [`identity`]: the one integer that a fingerprint structure keeps of a key.
 
 use crate::digest::Digest;
@@ -44,7 +43,7 @@ pub fn probes(digest: Digest, count: u32, range: u64) -> impl Iterator<Item = u6
     })
 }
 
-/// The most bit positions that [`block_probes`] gives inside a block.
+/// The most bit positions that [`BlockProbes`] gives inside a block.
 pub const MAX_BLOCK_PROBES: u32 = 32;
 
 /// Odd multipliers of the in-block positions, from the binary expansion of pi: nothing up the sleeve.
@@ -63,28 +62,11 @@ const fn block_word(digest: Digest) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// The bit positions, each in `0..2^block_bits_log2`, of a digest inside its block; `count` is at most
-/// [`MAX_BLOCK_PROBES`].
+/// The bit positions of a digest in the first `range` bits of a block, at most 512.
 ///
-/// Position i is the top bits of a 32-bit product: even i take the low half of the word, odd i the high
-/// half, each with its own multiplier. Eight positions are therefore one 256-bit vector multiplication, and the
-/// pattern still has all 64 bits behind it.
-#[inline]
-pub fn block_probes(
-    digest: Digest,
-    count: u32,
-    block_bits_log2: u32,
-) -> impl Iterator<Item = usize> {
-    let word = block_word(digest);
-    let halves = [word as u32, (word >> 32) as u32];
-    let shift = 32 - block_bits_log2;
-    (0..count as usize).map(move |i| (halves[i & 1].wrapping_mul(BLOCK_SALTS[i]) >> shift) as usize)
-}
-
-/// The bit positions of a digest in the first `range` bits of a block, at most 512: those of [`block_probes`] where that is a
-/// power of two.
-///
-/// Position i is the top 22 bits of the same 32-bit product, times the range, over 2^22.
+/// Position i is the top 22 bits of a 32-bit product, times the range, over 2^22: where the range is a power of two, the top bits of
+/// the product. Even i take the low half of the word, odd i the high half, each with its own multiplier. Eight positions are
+/// therefore one 256-bit vector multiplication, and the pattern still has all 64 bits behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockProbes {
     pub(crate) word: u64,

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hasher as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tamis::address::{block_probes, identity, probes, reduce};
+use tamis::address::{BlockProbes, identity, probes, reduce};
 use tamis::{Digest, HashId, Hasher, Key};
 
 /// The buffer of the XXH3 specification's sanity checks.
@@ -125,10 +125,13 @@ fn addresses_are_frozen() {
     assert_eq!(digest.word(1), 0xa33b_a70b_2933_3ab3);
     assert_eq!(probes(digest, 5, 1000).collect::<Vec<_>>(), [4, 679, 520, 510, 102]);
     assert_eq!(
-        block_probes(digest, 8, 9).collect::<Vec<_>>(),
+        BlockProbes::new(digest, 8, 512).positions().collect::<Vec<_>>(),
         [198, 334, 325, 375, 110, 134, 263, 21]
     );
-    assert_eq!(block_probes(digest, 4, 8).collect::<Vec<_>>(), [99, 167, 162, 187]);
+    assert_eq!(
+        BlockProbes::new(digest, 4, 256).positions().collect::<Vec<_>>(),
+        [99, 167, 162, 187]
+    );
 }
 
 #[test]
@@ -157,7 +160,7 @@ fn probes_are_uniform_and_pairwise_independent() {
         for &digest in &digests {
             let at: Vec<u64> = probes(digest, 16, 19).collect();
             plain[(at[first] * 19 + at[second]) as usize] += 1;
-            let at: Vec<usize> = block_probes(digest, 16, 9).collect();
+            let at: Vec<usize> = BlockProbes::new(digest, 16, 512).positions().collect();
             block[at[first] / 32 * 16 + at[second] / 32] += 1;
         }
         assert!(chi_square_excess(&plain).abs() < 5.0, "probes {first} and {second}");

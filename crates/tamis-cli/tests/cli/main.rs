@@ -4,6 +4,7 @@ mod errors;
 mod files;
 mod keys;
 mod pipes;
+mod plans;
 mod reports;
 mod tool;
 mod verbs;

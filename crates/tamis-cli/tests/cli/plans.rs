@@ -1,0 +1,152 @@
+//! Plans, and what is built from them, keep their promises.
+
+use crate::tool::{Folder, numbers};
+
+#[test]
+fn plan_keeps_its_contract() {
+    let folder = Folder::new();
+    let goal = ["plan", "--keys", "1M", "--rate", "0.1%", "--json"];
+    let all = folder.json(&goal);
+    let all = all.as_array().expect("an array");
+    for kind in ["bloom", "counting", "blocked"] {
+        assert_eq!(all.iter().filter(|plan| plan["kind"] == kind).count(), 1, "{kind}");
+    }
+    assert!(all.iter().all(|plan| plan["reason"].is_string()));
+    let bits = |plan: &serde_json::Value| plan["predicted"]["bits_per_key"].as_f64();
+    let least = folder.json(&[&goal[..], &["--minimise", "memory"]].concat());
+    let least = least.as_array().expect("an array");
+    assert!(least.is_sorted_by_key(|plan| bits(plan).expect("bits")), "best first");
+    for kind in ["bloom", "counting", "blocked"] {
+        let plan = folder.json(&[&goal[..], &["--kind", kind, "--seed", "7"]].concat());
+        assert_eq!(plan["kind"], kind);
+        assert!(
+            plan["params"].as_object().expect("params").values().all(serde_json::Value::is_u64)
+        );
+        for fact in [
+            "rate",
+            "bits_per_key",
+            "wire_bits_per_key",
+            "blocks_per_insert",
+            "blocks_per_hit",
+            "blocks_per_miss",
+            "snapshot_bytes",
+        ] {
+            assert!(plan["predicted"][fact].is_f64(), "{fact}");
+        }
+        assert!(plan["predicted"]["rate"].as_f64() <= Some(0.001));
+    }
+    assert!(folder.ok(&["plan", "--keys", "1M"]).contains("blocked"));
+}
+
+#[test]
+fn plans_keep_to_needs_and_limits() {
+    let folder = Folder::new();
+    let goal = ["plan", "--keys", "100k", "--rate", "0.1%", "--json"];
+    let with = |more: &[&str]| folder.json(&[&goal[..], more].concat());
+    let removing = with(&["--ops", "insert,remove"]);
+    assert_eq!((removing[0]["kind"].as_str(), removing[6].is_null()), (Some("blocked-rank"), true));
+    let limited = with(&["--max-blocks", "1.2", "--max-bits-per-key", "16", "--churn", "1%"]);
+    for plan in limited.as_array().expect("an array") {
+        assert!(plan["predicted"]["blocks_per_hit"].as_f64() <= Some(1.2));
+        assert!(plan["predicted"]["bits_per_key"].as_f64() <= Some(16.0));
+        assert!(plan["predicted"]["delta_bytes"].is_f64());
+    }
+    let valued = with(&["--kind", "rank-map", "--ops", "value=5"]);
+    assert_eq!(valued["params"]["extra"], 5);
+    let explained = with(&["--kind", "dleft", "--explain"]);
+    assert!(explained["explanation"][1].as_str().expect("a line").contains("d = 4 subtables"));
+    let goal = &goal[..5];
+    let refused = |more: &[&str], said: &[&str]| folder.run(&[goal, more].concat()).refused(said);
+    refused(&["--max-bits-per-key", "3"], &["bits of memory per key", "the nearest is"]);
+    refused(&["--kind", "bloom", "--ops", "remove"], &["bloom cannot remove", "blocked-rank"]);
+    refused(&["--ops", "fly"], &["insert, remove, count"]);
+    refused(&["--ops", "value=99"], &["1 to 32 bits"]);
+    refused(&["--max-delta", "1k"], &["--churn"]);
+    refused(&["--churn", "0", "--max-delta", "1k"], &["--churn", "above 0%"]);
+    refused(&["--max-snapshot", "0"], &["must be above 0"]);
+    let text = folder.ok(&[goal, &["--explain", "--plot", "bits.svg"]].concat());
+    assert!(text.contains("symbols") && text.contains("bits.svg"), "{text}");
+    let plot = std::fs::read_to_string(folder.join("bits.svg")).expect("a plot");
+    assert!(plot.starts_with("<svg") && plot.contains("information bound"));
+    assert!(plot.contains("rank-indexed") && plot.contains("compressed"));
+}
+
+#[test]
+fn bench_confirms_the_best_plan() {
+    let folder = Folder::new();
+    let wishes = ["--keys", "50k", "--rate", "0.1%", "--ops", "insert,remove", "--json"];
+    let plan = &folder.json(&[&["plan"], &wishes[..]].concat())[0];
+    let kind = plan["kind"].as_str().expect("a kind");
+    let bench = folder.json(&[&["bench", "--kind", kind], &wishes[..]].concat());
+    assert_eq!(bench["params"], plan["params"]);
+    let predicted = |fact: &str| plan["predicted"][fact].as_f64().expect("a number");
+    let measured = |fact: &str| bench[fact].as_f64().expect("a number");
+    assert_eq!(measured("predicted_rate"), predicted("rate"));
+    assert!(
+        measured("rate_low") <= predicted("rate") && predicted("rate") <= measured("rate_high")
+    );
+    for fact in ["bits_per_key", "wire_bits_per_key"] {
+        assert!((measured(fact) / predicted(fact) - 1.0).abs() < 0.005, "{fact}: {bench}");
+    }
+}
+
+#[test]
+fn build_takes_the_kind_that_meets_the_goal_best() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(1000));
+    let kind = |options: &[&str]| {
+        let run = folder.run(&[&["build", "-o", "f"], options, &["keys"]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let kind =
+            folder.json(&["info", "--json", "f"])["kind"].as_str().expect("a kind").to_owned();
+        (kind, run.stderr)
+    };
+    assert_eq!(kind(&[]), ("bloom".to_owned(), String::new()));
+    let (chosen, said) = kind(&["--auto", "--ops", "insert,remove"]);
+    assert!(said.contains(&chosen), "{said}");
+    assert!(folder.ok(&["count", "f", "keys"]).starts_with('1'));
+    // Needs are reason enough to choose.
+    assert_eq!(kind(&["--ops", "value=4,count"]).0, "dleft");
+    assert_eq!(kind(&["--minimise", "lookups"]).0, "blocked");
+    folder.run(&["build", "--auto", "--kind", "bloom", "-o", "f", "keys"]).refused(&["--auto"]);
+}
+
+#[test]
+fn demo_shows_promises_kept_and_writes_a_page() {
+    let folder = Folder::new();
+    let facts = folder.json(&["demo", "--keys", "20k", "--json"]);
+    let needs = facts["needs"].as_array().expect("needs");
+    assert_eq!(needs.len(), 3);
+    for need in needs {
+        let rows = need["rows"].as_array().expect("rows");
+        assert!(rows[0]["chosen"] == true && rows[2]["name"] == "hash set");
+        for row in &rows[..2] {
+            let pair = |fact: &str| {
+                let number = |of: &str| row[fact][of].as_f64().expect("a number");
+                (number("promised"), number("measured"))
+            };
+            // Of 200,000 strangers 200 pass at 0.1%: five deviations.
+            let (promised, measured) = pair("rate");
+            assert!((measured / promised - 1.0).abs() < 0.36, "{row}");
+            for fact in ["bits_per_key", "snapshot_bytes", "delta_bytes"] {
+                let (promised, measured) = pair(fact);
+                assert!((measured / promised - 1.0).abs() < 0.02, "{fact}: {row}");
+            }
+        }
+        // The exact answer takes many times as much.
+        let bits = |row: &serde_json::Value| row["bits_per_key"]["measured"].as_f64();
+        assert!(bits(&rows[2]) > bits(&rows[0]).map(|bits| 20.0 * bits), "{need}");
+    }
+    let page = std::fs::read_to_string(folder.join("tamis-demo.html")).expect("a page");
+    assert!(
+        page.starts_with("<!doctype html>")
+            && page.contains("<svg")
+            && page.trim_end().ends_with("</html>")
+    );
+    for outside in ["http://", "src=", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let text = folder.ok(&["demo", "--keys", "20k", "-o", "again.html"]);
+    assert!(text.contains("* blocked-rank") && text.contains("again.html"), "{text}");
+    folder.run(&["demo", "-o", "nowhere/x.html"]).refused(&["cannot write nowhere/x.html"]);
+}
