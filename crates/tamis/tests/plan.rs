@@ -133,7 +133,7 @@ fn candidates_come_with_the_least_memory_first() {
     assert_eq!(plans.len(), Kind::ALL.len());
     assert_eq!(plans[0].params.kind(), Kind::Compressed);
     assert_eq!(plans[1].params.kind(), Kind::Partitioned);
-    assert_eq!(plans[2].params.kind(), Kind::RankIndexed);
+    assert_eq!(plans[2].params.kind(), Kind::BlockedRank);
     assert!(plans.is_sorted_by(|a, b| a.predicted.bits_per_key <= b.predicted.bits_per_key));
     assert!(plans.iter().all(|plan| !plan.reason.is_empty()));
     // Other wishes, other kinds.

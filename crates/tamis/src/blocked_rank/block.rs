@@ -34,13 +34,40 @@ pub(super) struct Shape {
     pub(super) locations: u32,
     /// Bits of a fingerprint beyond its low byte.
     pub(super) high: u32,
-    /// Where I0 and IH lie in the last two words, and what they may hold.
-    base_at: u32,
-    more_at: u32,
-    base_mask: u64,
-    more_mask: u64,
+    /// I0 and IH.
+    base: Field,
+    more: Field,
     /// What of the last two words belongs to cells.
     kept: [u64; 2],
+    /// A bit for each cell.
+    all: u64,
+}
+
+/// Up to 64 bits of the last two words that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Field {
+    masks: [u64; 2],
+    /// Where they begin in their word. Turned by this, what the masks leave of both words meets and never overlaps.
+    turn: u32,
+}
+
+impl Field {
+    const fn new(at: u32, len: u32) -> Self {
+        let mask = (u128::MAX >> (TAIL_BITS - len)) << at;
+        Self { masks: [mask as u64, (mask >> 64) as u64], turn: at % 64 }
+    }
+
+    #[inline(always)]
+    fn get(&self, tail: [u64; 2]) -> u64 {
+        (tail[0] & self.masks[0] | tail[1] & self.masks[1]).rotate_right(self.turn)
+    }
+
+    /// The words that hold this value, and nothing else.
+    #[inline(always)]
+    fn put(&self, value: u64) -> [u64; 2] {
+        let turned = value.rotate_left(self.turn);
+        self.masks.map(|mask| turned & mask)
+    }
 }
 
 impl Shape {
@@ -52,22 +79,15 @@ impl Shape {
             cells,
             locations,
             high,
-            base_at,
-            more_at,
-            base_mask: u64::MAX >> (64 - locations),
-            more_mask: u64::MAX >> (64 - cells),
+            base: Field::new(base_at, locations),
+            more: Field::new(more_at, cells),
             kept: match more_at {
                 0 => [0, 0],
                 1..=64 => [u64::MAX >> (64 - more_at), 0],
                 _ => [u64::MAX, u64::MAX >> (128 - more_at)],
             },
+            all: u64::MAX >> (64 - cells),
         }
-    }
-
-    /// Whether this is the other one.
-    #[inline(always)]
-    pub(super) fn is(&self, other: &Self) -> bool {
-        (self.cells, self.locations, self.high) == (other.cells, other.locations, other.high)
     }
 
     /// The most locations of a block with so many cells; `None` if so many do not fit.
@@ -95,22 +115,17 @@ pub(super) struct Index {
 impl Index {
     #[inline(always)]
     pub(super) fn of(block: &Block, shape: &Shape) -> Self {
-        let tail = u128::from(block[7]) << 64 | u128::from(block[6]);
-        Self {
-            base: (tail >> shape.base_at) as u64 & shape.base_mask,
-            more: (tail >> shape.more_at) as u64 & shape.more_mask,
-            threshold: threshold(block),
-        }
+        let tail = [block[6], block[7]];
+        Self { base: shape.base.get(tail), more: shape.more.get(tail), threshold: threshold(block) }
     }
 
     #[inline(always)]
     pub(super) fn put(self, block: &mut Block, shape: &Shape) {
-        let tail = u128::from(self.threshold) << THRESHOLD_AT
-            | u128::from(self.base) << shape.base_at
-            | u128::from(self.more) << shape.more_at;
+        let (base, more) = (shape.base.put(self.base), shape.more.put(self.more));
+        let threshold = u64::from(self.threshold) << (64 - THRESHOLD_BITS);
         // Cells may reach into both words.
-        block[6] = tail as u64 | block[6] & shape.kept[0];
-        block[7] = (tail >> 64) as u64 | block[7] & shape.kept[1];
+        block[6] = block[6] & shape.kept[0] | base[0] | more[0];
+        block[7] = block[7] & shape.kept[1] | base[1] | more[1] | threshold;
     }
 
     /// Cells in use.
@@ -194,17 +209,6 @@ fn set_print(block: &mut Block, shape: &Shape, cell: u32, print: u32) {
     }
 }
 
-/// What a question found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// The fingerprint is in the block.
-    Here,
-    /// It is nowhere.
-    Nowhere,
-    /// The location lives elsewhere.
-    Elsewhere,
-}
-
 /// The last cell of a chain, and the bit of I0 or IH that owns it.
 #[derive(Clone, Copy)]
 struct End {
@@ -220,15 +224,14 @@ fn select(condition: u64, yes: u32, no: u32) -> u32 {
     yes & mask | no & !mask
 }
 
-/// The first two cells of a chain, found without a branch: few chains are longer, and where a chain ends cannot be foreseen.
+/// The first three cells of a chain, found without a branch. Where a chain ends cannot be foreseen, and a wrong guess waits for the
+/// line and then begins anew; few chains are longer.
 #[derive(Clone, Copy)]
 struct Start {
-    /// Where the first cell is, or would be.
-    first: u32,
-    /// Where the second is, or would be.
-    second: u32,
-    /// Whether there is a first, a second and a third: 1 or 0.
-    has: [u64; 3],
+    /// Where the first, second and third cell are, or would be.
+    cells: [u32; 3],
+    /// Whether there is a first, second, third and fourth: 1 or 0.
+    has: [u64; 4],
 }
 
 impl Start {
@@ -237,51 +240,67 @@ impl Start {
         let first = (index.base & ((1 << location) - 1)).count_ones();
         // (Only bytes that nobody has checked lead beyond the last cell.)
         let second = index.after(first) & 63;
-        let begins = index.base >> location & 1;
-        let goes_on = index.more >> first & begins;
-        Self { first, second, has: [begins, goes_on, index.more >> second & goes_on] }
+        let third = index.after(second) & 63;
+        let has_first = index.base >> location & 1;
+        let has_second = index.more >> first & has_first;
+        let has_third = index.more >> second & has_second;
+        let has_fourth = index.more >> third & has_third;
+        Self { cells: [first, second, third], has: [has_first, has_second, has_third, has_fourth] }
     }
 
-    /// The last of the two.
+    /// The last of the three.
     #[inline(always)]
     fn end(&self, location: u32) -> End {
-        let [_, goes_on, _] = self.has;
+        let ([first, second, third], [_, has_second, has_third, _]) = (self.cells, self.has);
         End {
-            last: select(goes_on, self.second, self.first),
-            base: (1 - goes_on) << location,
-            more: goes_on << self.first,
+            last: select(has_third, third, select(has_second, second, first)),
+            base: (1 - has_second) << location,
+            more: (has_second - has_third) << first | has_third << second,
         }
     }
 
-    /// Whether the first and the second are among these cells: 1 or 0.
+    /// Whether one of the three is among these cells, 1 or 0, and the first that is.
     #[inline(always)]
-    fn among(&self, cells: u64) -> [u64; 2] {
-        [cells >> self.first & self.has[0], cells >> self.second & self.has[1]]
+    fn among(&self, cells: u64) -> (u64, u32) {
+        let ([first, second, third], [has_first, has_second, has_third, _]) =
+            (self.cells, self.has);
+        let is_first = cells >> first & has_first;
+        let is_second = cells >> second & has_second;
+        let is_third = cells >> third & has_third;
+        (is_first | is_second | is_third, select(is_first, first, select(is_second, second, third)))
     }
 }
 
+/// Whether the fingerprint is in the block; `None` if its location lives elsewhere.
 #[inline(always)]
-pub(super) fn find<B: Backend>(block: &Block, shape: &Shape, location: u32, wanted: u32) -> Found {
-    // The common end of a question for a stranger.
-    let equal = B::equal(block, wanted as u8) & shape.more_mask;
+pub(super) fn find<B: Backend>(
+    block: &Block,
+    shape: &Shape,
+    location: u32,
+    wanted: u32,
+) -> Option<bool> {
+    let equal = B::equal(block, wanted as u8) & shape.all;
     if location >= threshold(block) {
-        return Found::Elsewhere;
+        return None;
     }
+    // The common end of a question for a stranger.
     if equal == 0 {
-        return Found::Nowhere;
+        return Some(false);
     }
     let index = Index::of(block, shape);
     let start = Start::of(index, location);
-    let [first, second] = start.among(equal);
-    let low_byte_here = first | second;
-    if start.has[2] == 0 && (shape.high == 0 || low_byte_here == 0) {
-        return if low_byte_here == 1 { Found::Here } else { Found::Nowhere };
+    let (is_like, cell) = start.among(equal);
+    let [.., has_fourth] = start.has;
+    if shape.high == 0 {
+        if is_like >= has_fourth {
+            return Some(is_like == 1);
+        }
+    } else if is_like | has_fourth == 0 {
+        return Some(false);
+    } else if is_like == 1 && high(block, shape, cell) == wanted >> 8 {
+        return Some(true);
     }
-    if index.chain(location).any(|cell| is_same(block, shape, equal, cell, wanted)) {
-        Found::Here
-    } else {
-        Found::Nowhere
-    }
+    Some(index.chain(location).any(|cell| is_same(block, shape, equal, cell, wanted)))
 }
 
 /// Whether a cell has this fingerprint, where `equal` says which have its low byte.
@@ -296,7 +315,7 @@ pub(super) fn find_many<B: Backend>(
     blocks: &[Block],
     cut: &Cut,
     digests: &[Digest],
-    mut tell: impl FnMut(usize, Place, Found),
+    mut tell: impl FnMut(usize, Place, Option<bool>),
 ) {
     let fetch = |digest: Digest| prefetch(blocks.as_flattened(), cut.block_of(digest) * 8);
     digests.iter().take(AHEAD).for_each(|&digest| fetch(digest));
@@ -351,18 +370,19 @@ pub(super) fn insert<B: Backend>(
     if index.len() >= shape.cells {
         return Inserted::Full;
     }
-    let equal = B::equal(block, new as u8) & shape.more_mask;
+    let equal = B::equal(block, new as u8) & shape.all;
     let start = Start::of(index, location);
-    let [first, second] = start.among(equal);
-    let (mut is_new, mut last) = (true, start.end(location).last);
-    if first | second | start.has[2] == 1 {
+    let [begins, .., has_fourth] = start.has;
+    let (is_like, _) = start.among(equal);
+    let (mut is_new, mut last) = (is_like == 0, start.end(location).last);
+    if has_fourth == 1 || shape.high > 0 && is_like == 1 {
+        is_new = true;
         for cell in index.chain(location) {
             is_new &= !is_same(block, shape, equal, cell, new);
             last = cell;
         }
     }
-    let [begins, ..] = start.has;
-    let cell = select(begins, index.after(last), start.first);
+    let cell = select(begins, index.after(last), start.cells[0]);
     index.base |= 1 << location;
     index.more |= begins << last;
     index.open(cell);
@@ -398,22 +418,20 @@ pub(super) fn remove<B: Backend>(
     location: u32,
     old: u32,
 ) -> Removed {
-    let equal = B::equal(block, old as u8) & shape.more_mask;
-    if location >= threshold(block) {
+    let equal = B::equal(block, old as u8) & shape.all;
+    let index = Index::of(block, shape);
+    if location >= index.threshold {
         return Removed::Elsewhere;
     }
-    if equal == 0 {
-        return Removed::Nowhere;
-    }
-    let index = Index::of(block, shape);
     let start = Start::of(index, location);
+    let [.., has_fourth] = start.has;
     let mut end = start.end(location);
-    if start.has[2] == 1 {
+    if has_fourth == 1 {
         end = index.end(location).unwrap_or(end);
     }
-    let found = if start.has[2] == 0 && shape.high == 0 {
-        let [first, second] = start.among(equal);
-        (first | second == 1).then_some(select(first, start.first, start.second))
+    let (is_like, cell) = start.among(equal);
+    let found = if is_like == 1 && (shape.high == 0 || high(block, shape, cell) == old >> 8) {
+        Some(cell)
     } else {
         index.chain(location).find(|&cell| is_same(block, shape, equal, cell, old))
     };

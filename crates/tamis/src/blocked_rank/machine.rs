@@ -1,33 +1,49 @@
 //! Which instructions the machine has, and what is done with them.
 
 use super::backend::Portable;
-use super::block::{self, Block, Found, Inserted, Removed, Shape};
+use super::block::{self, Block, Inserted, Removed, Shape};
 use super::place::{Cut, Place};
 #[cfg(target_arch = "x86_64")]
-use super::x86::Avx2;
+use super::x86::{Avx2, COMMON, Operations};
 use crate::digest::Digest;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Machine {
     Any,
     #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
+    Avx2(Operations<false>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2Common(Operations<true>),
 }
 
 impl Machine {
-    pub(super) fn detect() -> Self {
+    /// The best way to work on blocks of a shape with fingerprints of so many bits.
+    pub(super) fn detect(shape: &Shape, width: u32) -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = Avx2::detect() {
-            return Self::Avx2(proof);
+            let is_common = *shape == COMMON && width == 8;
+            return if is_common {
+                Self::Avx2Common(Operations(proof))
+            } else {
+                Self::Avx2(Operations(proof))
+            };
         }
         Self::Any
     }
 
     #[inline]
-    pub(super) fn find(self, block: &Block, shape: &Shape, location: u32, print: u32) -> Found {
+    pub(super) fn find(
+        self,
+        block: &Block,
+        shape: &Shape,
+        location: u32,
+        print: u32,
+    ) -> Option<bool> {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.find(block, shape, location, print),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Common(avx2) => avx2.find(block, shape, location, print),
             Self::Any => portable::find(block, shape, location, print),
         }
     }
@@ -38,11 +54,13 @@ impl Machine {
         blocks: &[Block],
         cut: &Cut,
         digests: &[Digest],
-        tell: impl FnMut(usize, Place, Found),
+        tell: impl FnMut(usize, Place, Option<bool>),
     ) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.find_many(blocks, cut, digests, tell),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Common(avx2) => avx2.find_many(blocks, cut, digests, tell),
             Self::Any => block::find_many::<Portable>(blocks, cut, digests, tell),
         }
     }
@@ -58,6 +76,8 @@ impl Machine {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.insert(block, shape, location, print),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Common(avx2) => avx2.insert(block, shape, location, print),
             Self::Any => portable::insert(block, shape, location, print),
         }
     }
@@ -73,6 +93,8 @@ impl Machine {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.remove(block, shape, location, print),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Common(avx2) => avx2.remove(block, shape, location, print),
             Self::Any => portable::remove(block, shape, location, print),
         }
     }
@@ -80,10 +102,10 @@ impl Machine {
 
 /// Calls of their own, as those of a special machine are: a caller need not prepare for what is compiled for both.
 mod portable {
-    use super::{Block, Found, Inserted, Portable, Removed, Shape, block};
+    use super::{Block, Inserted, Portable, Removed, Shape, block};
 
     #[inline(never)]
-    pub(super) fn find(block: &Block, shape: &Shape, location: u32, print: u32) -> Found {
+    pub(super) fn find(block: &Block, shape: &Shape, location: u32, print: u32) -> Option<bool> {
         block::find::<Portable>(block, shape, location, print)
     }
 

@@ -43,12 +43,18 @@ fn mean_over_locations(lambda: f64, locations: u32, at_most: u64) -> f64 {
     (0..locations).map(above).sum::<f64>() / f64::from(locations)
 }
 
-/// Keys that the back table is laid out for: those expected, and four standard deviations more.
-pub(super) fn planned_back(blocks: u64, locations: u32, cells: u32, keys: u64) -> u64 {
-    let share = spilled_keys(keys as f64 / blocks as f64, locations, cells);
-    let expected = share * keys as f64;
-    // Several keys leave a block together: somewhat more spread than Poisson.
-    libm::ceil(expected + 6.0 * libm::sqrt(expected)).max(1.0) as u64
+/// Keys that are expected to live behind blocks, if keys come to them in clumps of a mean size: they are as uneven as fewer
+/// keys in blocks of fewer cells.
+pub(super) fn expected_back(level: (u64, u32, u32), keys: u64, clump: f64) -> f64 {
+    let (blocks, locations, cells) = level;
+    let cells = libm::round(f64::from(cells) / clump).max(1.0) as u32;
+    spilled_keys(keys as f64 / blocks as f64 / clump, locations, cells) * keys as f64
+}
+
+/// Keys that a table is laid out for where so many are expected: some standard deviations more, and those of a Poisson number are too
+/// small, for several keys leave a block together.
+pub(super) fn with_margin(expected: f64, deviations: f64) -> u64 {
+    libm::ceil(expected + deviations * libm::sqrt(expected)).max(1.0) as u64
 }
 
 /// The table grows when more lives in the back table: a third of the keys, or a handful.

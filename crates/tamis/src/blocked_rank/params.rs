@@ -16,18 +16,74 @@ pub(super) const MAX_UNIVERSE: u64 = 1 << 61;
 const MAX_BLOCKS: u64 = 1 << 39;
 /// The widest fingerprint: a byte, and eight bits more.
 pub(super) const MAX_FINGERPRINT: u32 = 16;
+/// The widest fingerprint of blocks behind blocks.
+const MAX_SECOND: u32 = 24;
+/// There are blocks behind the blocks if so many keys are expected there: fewer fit into the packed table's few lines.
+const SECOND_FROM: f64 = 256.0;
+/// What blocks behind blocks spill is up to so many times what the model of clumps says: measured from 5e4 to 3e6 keys.
+const CLUMPS: f64 = 1.2;
 
 /// How identities are cut, and how many keys are planned for.
 ///
 /// The layout of the back table is not stored: it follows from these, the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedRankParams {
+    front: Level,
+    /// Blocks behind the blocks, if enough is expected there.
+    second: Option<Level>,
+    /// The packed table at the end.
+    last: RankParams,
+}
+
+/// A table of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Level {
     blocks: u64,
     locations: u32,
     cells: u32,
     fingerprint: u32,
+    /// Keys planned for.
     capacity: u64,
-    back: RankParams,
+}
+
+impl Level {
+    /// Blocks for what these ones are expected to spill; `None` if that is little, or fingerprints would be too wide.
+    fn second(&self) -> Option<Self> {
+        let expected = Some(self.spilled(1.0)).filter(|&spilled| spilled >= SECOND_FROM)?;
+        // There is more behind if they are not enough.
+        let capacity = model::with_margin(expected, 3.0);
+        let universe = self.universe()?;
+        // Not narrower, so that a location in front is part of one behind.
+        (self.fingerprint..=MAX_SECOND).find_map(|fingerprint| {
+            let high = fingerprint.saturating_sub(8);
+            // About as many locations as cells, or fewer: as many identities as in front, or some blocks would have nothing to do.
+            let cells = 505 / (10 + high);
+            let blocks = (capacity * 8).div_ceil(u64::from(cells) * 7);
+            let locations = universe / blocks.checked_mul(1 << fingerprint)?;
+            let most = Shape::most_locations(cells, high)?;
+            let locations = u32::try_from(locations).ok().filter(|at| (1..=most).contains(at))?;
+            let blocks = universe.div_ceil(u64::from(locations) << fingerprint);
+            let level = Self { blocks, locations, cells, fingerprint, capacity };
+            level.universe().is_some().then_some(level)
+        })
+    }
+
+    /// Identities; `None` if they are too many.
+    fn universe(&self) -> Option<u64> {
+        let per_block = u64::from(self.locations) << self.fingerprint;
+        self.blocks.checked_mul(per_block).filter(|&all| all <= MAX_UNIVERSE)
+    }
+
+    /// Keys that are expected to find no room, if they come in clumps of this size: then there are fewer, and fewer fit.
+    fn spilled(&self, clump: f64) -> f64 {
+        let Self { blocks, locations, cells, capacity, .. } = *self;
+        model::expected_back((blocks, locations, cells), capacity, clump)
+    }
+
+    /// How many keys come together where these blocks spill them: a chain leaves as a whole, and more so a long one.
+    fn clump(&self) -> f64 {
+        1.0 + self.capacity as f64 / (self.blocks as f64 * f64::from(self.locations))
+    }
 }
 
 impl BlockedRankParams {
@@ -63,63 +119,86 @@ impl BlockedRankParams {
         if capacity == 0 || capacity / 256 > blocks {
             return refuse("capacity", capacity, "1 up to 256 keys a block");
         }
-        let universe = (blocks * u64::from(locations)) << fingerprint;
-        let spilled = model::planned_back(blocks, locations, cells, capacity);
-        // The least table whose identities are as many as ours.
+        let front = Level { blocks, locations, cells, fingerprint, capacity };
+        let second = front.second();
+        let (universe, spilled) = match second {
+            Some(level) => (level.universe(), CLUMPS * level.spilled(front.clump())),
+            None => (front.universe(), front.spilled(1.0)),
+        };
+        let (universe, spilled) =
+            (universe.unwrap_or(MAX_UNIVERSE), model::with_margin(spilled, 8.0));
+        // The least table whose identities are as many as those in front of it.
         let layout = optimise(&Demand::new(spilled), rate_of(universe as f64, spilled));
-        let Some(Ok(back)) = layout.map(|layout| RankParams::of(&layout, spilled)) else {
+        let Some(Ok(last)) = layout.map(|layout| RankParams::of(&layout, spilled)) else {
             return refuse("capacity", capacity, "what a back table can be laid out for");
         };
-        Ok(Self { blocks, locations, cells, fingerprint, capacity, back })
+        Ok(Self { front, second, last })
     }
 
     /// Blocks.
     pub fn blocks(&self) -> u64 {
-        self.blocks
+        self.front.blocks
     }
 
     /// Chain locations of a block, L.
     pub fn locations(&self) -> u32 {
-        self.locations
+        self.front.locations
     }
 
     /// Cells of a block, Z.
     pub fn cells(&self) -> u32 {
-        self.cells
+        self.front.cells
     }
 
     /// Bits of a fingerprint.
     pub fn fingerprint(&self) -> u32 {
-        self.fingerprint
+        self.front.fingerprint
     }
 
     /// Keys planned for.
     pub fn capacity(&self) -> u64 {
-        self.capacity
+        self.front.capacity
     }
 
-    /// The layout of the back table.
-    pub fn back(&self) -> RankParams {
-        self.back
+    /// The blocks behind the blocks, with the packed table behind them.
+    pub(super) fn second(&self) -> Option<Self> {
+        self.second.map(|front| Self { front, second: None, last: self.last })
+    }
+
+    /// The layout of the packed table at the end.
+    pub(super) fn last(&self) -> RankParams {
+        self.last
+    }
+
+    /// Bits of all that lies behind the blocks.
+    pub(crate) fn back_bits(&self) -> u64 {
+        self.second.map_or(0, |level| level.blocks * 512) + self.last.layout().bits()
+    }
+
+    /// The blocks double when the packed table holds more, which is when all that lies behind the blocks has become too much.
+    pub(super) fn most_packed(&self) -> u64 {
+        let behind = self.second.map_or(0, |level| level.blocks * u64::from(level.cells));
+        model::most_in_back(self.front.capacity).saturating_sub(behind).max(16)
     }
 
     /// Chain locations of all blocks.
     pub(super) fn all_locations(&self) -> u64 {
-        self.blocks * u64::from(self.locations)
+        self.front.blocks * u64::from(self.front.locations)
     }
 
     /// Identities that can be told apart, U.
     pub fn universe(&self) -> u64 {
-        self.all_locations() << self.fingerprint
+        self.all_locations() << self.front.fingerprint
     }
 
     pub(super) fn shape(&self) -> Shape {
-        Shape::new(self.cells, self.locations, self.fingerprint.saturating_sub(8))
+        let Level { cells, locations, fingerprint, .. } = self.front;
+        Shape::new(cells, locations, fingerprint.saturating_sub(8))
     }
 
     /// Bits of all blocks.
     pub fn bits(&self) -> u64 {
-        self.blocks * 512
+        self.front.blocks * 512
     }
 
     /// What decides answers beside hash, seed and content.
@@ -129,13 +208,13 @@ impl BlockedRankParams {
 
     /// The same identities in twice the blocks.
     pub(super) fn grown(&self) -> Result<Self, InvalidParam> {
-        let Self { blocks, locations, cells, fingerprint, capacity, .. } = *self;
+        let Level { blocks, locations, cells, fingerprint, capacity } = self.front;
         Self::new(blocks * 2, locations, cells, fingerprint - 1, capacity.saturating_mul(2))
     }
 
     /// The same identities in half the blocks.
     pub(super) fn shrunk(&self) -> Result<Self, InvalidParam> {
-        let Self { blocks, locations, cells, fingerprint, capacity, .. } = *self;
+        let Level { blocks, locations, cells, fingerprint, capacity } = self.front;
         if !blocks.is_multiple_of(2) {
             let expected = "an even number, to be halved";
             return Err(InvalidParam { name: "blocks", value: blocks, expected });
@@ -145,7 +224,7 @@ impl BlockedRankParams {
 
     /// The same blocks with fingerprints, and identities, so many bits shorter.
     pub(super) fn coarser(&self, dropped: u32) -> Result<Self, InvalidParam> {
-        let Self { blocks, locations, cells, fingerprint, capacity, .. } = *self;
+        let Level { blocks, locations, cells, fingerprint, capacity } = self.front;
         if dropped >= fingerprint {
             let expected = "more bits than are to be dropped";
             return Err(InvalidParam { name: "fingerprint", value: fingerprint.into(), expected });
@@ -159,7 +238,7 @@ impl Params for BlockedRankParams {
         &["blocks", "locations", "cells", "fingerprint", "capacity"];
 
     fn values(&self) -> Vec<u64> {
-        let Self { blocks, locations, cells, fingerprint, capacity, .. } = *self;
+        let Level { blocks, locations, cells, fingerprint, capacity } = self.front;
         vec![blocks, locations.into(), cells.into(), fingerprint.into(), capacity]
     }
 

@@ -35,6 +35,14 @@ impl Cut {
         }
     }
 
+    /// The same with a shape that is known to be its own: then the compiler knows it too.
+    #[inline(always)]
+    pub(super) fn with_shape(&self, shape: Shape) -> Self {
+        let width = 8 + shape.high;
+        let per_block = u64::from(shape.locations) << width;
+        Self { shape, blocks: self.blocks, per_block, width }
+    }
+
     /// Identities of a block.
     pub(super) fn per_block(&self) -> u64 {
         self.per_block

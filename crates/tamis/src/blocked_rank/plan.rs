@@ -1,5 +1,6 @@
 //! From goals to params, and from params to predictions.
 
+use super::back::Back;
 use super::block::Shape;
 use super::model;
 use super::params::{BlockedRankParams, MAX_FINGERPRINT, MAX_UNIVERSE};
@@ -13,14 +14,13 @@ use crate::rank_indexed::RankIndexed;
 use crate::rank_indexed::model::rate_of;
 use crate::wire::{self, Encoding};
 
-/// Filters are planned so full that this share of the keys lives in the back table: 3.5% with bytes, 5.9% with the widest
-/// fingerprints. Fuller ones would be smaller, by up to half a bit with bytes and more than a bit with wide ones, and slower: each
-/// percent costs a hit about 1.5 ns of 20.
+/// Filters are planned so full that this share of the keys lives in the back table: 5% with bytes, 9% with the widest
+/// fingerprints. Fuller ones would be smaller, by up to a fifth of a bit with bytes and half a bit with wide ones, and slower.
 fn in_back(fingerprint: u32) -> f64 {
-    0.035 + 0.003 * f64::from(fingerprint.saturating_sub(8))
+    0.05 + 0.005 * f64::from(fingerprint.saturating_sub(8))
 }
-/// What a cell of the back table costs beyond the logarithm of its share of identities; good to half a bit, for choosing only.
-const BACK_OVERHEAD: f64 = 3.3;
+/// What a cell of the back table costs beyond the logarithm of its share of identities; good to a bit, for choosing only.
+const BACK_OVERHEAD: f64 = 5.0;
 
 /// Loads are found to this precision.
 const LOAD_TOLERANCE: f64 = 1e-4;
@@ -163,31 +163,41 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
 
 /// What a filter with these params will do when it holds so many keys, after growing if it must.
 pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
-    let share_of = |params: &BlockedRankParams| {
-        let load = keys as f64 / params.blocks() as f64;
-        model::spilled_keys(load, params.locations(), params.cells())
-    };
     let mut grown = *params;
-    while share_of(&grown) * keys as f64 >= model::most_in_back(grown.capacity()) as f64
+    while spilled(&grown, keys) * keys as f64 >= model::most_in_back(grown.capacity()) as f64
         && let Ok(larger) = grown.grown()
     {
         grown = larger;
     }
-    let load = keys as f64 / grown.blocks() as f64;
-    let share = share_of(&grown);
-    let strangers = model::spilled_strangers(load, grown.locations(), grown.cells());
+    level(&grown, keys)
+}
+
+/// The share of keys that live in the back table.
+fn spilled(params: &BlockedRankParams, keys: u64) -> f64 {
+    let load = keys as f64 / params.blocks() as f64;
+    model::spilled_keys(load, params.locations(), params.cells())
+}
+
+/// What blocks do, with all that lies behind them.
+fn level(params: &BlockedRankParams, keys: u64) -> Prediction {
+    let load = keys as f64 / params.blocks() as f64;
+    let share = spilled(params, keys);
+    let strangers = model::spilled_strangers(load, params.locations(), params.cells());
     let in_back = libm::round(share * keys as f64) as u64;
-    let back = RankIndexed::predict(&grown.back(), in_back);
-    let back_bits = libm::round(back.bits_per_key * in_back.max(1) as f64);
+    let (back, own) = match params.second() {
+        Some(second) => (level(&second, in_back), Back::OWN_BITS),
+        None => (RankIndexed::predict(&params.last(), in_back), 0),
+    };
+    let back_bits = libm::round(back.bits_per_key * in_back.max(1) as f64) + own as f64;
     let per_key = |bits: f64| bits / keys.max(1) as f64;
-    let listed = libm::log2(grown.universe() as f64 / in_back.max(1) as f64) + 1.5;
-    let raw = wire::planned_len(BlockedRankParams::NAMES.len(), Encoding::Raw, grown.bits() / 8);
+    let listed = libm::log2(params.universe() as f64 / in_back.max(1) as f64) + 1.5;
+    let raw = wire::planned_len(BlockedRankParams::NAMES.len(), Encoding::Raw, params.bits() / 8);
     Prediction {
-        rate: rate_of(grown.universe() as f64, keys),
-        rate_spread: power_spread(grown.universe(), keys, 1),
-        bits_per_key: per_key(grown.bits().next_multiple_of(Line::BITS) as f64 + back_bits),
+        rate: rate_of(params.universe() as f64, keys),
+        rate_spread: power_spread(params.universe(), keys, 1),
+        bits_per_key: per_key(params.bits().next_multiple_of(Line::BITS) as f64 + back_bits),
         wire_bits_per_key: per_key(raw as f64 * 8.0 + listed * in_back as f64),
-        blocks_per_insert: 1.0 + touched_while_filling(&grown, keys) * back.blocks_per_insert,
+        blocks_per_insert: 1.0 + touched_while_filling(params, keys) * back.blocks_per_insert,
         blocks_per_hit: 1.0 + share * back.blocks_per_hit,
         blocks_per_miss: 1.0 + strangers * back.blocks_per_miss,
         overflow: Some(share * keys as f64),

@@ -46,7 +46,7 @@ fn table_bytes(params: &BlockedRankParams) -> u64 {
 /// The packed section of a table.
 pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
     let mut groups = Vec::new();
-    table.for_each_group(|group| groups.push(group));
+    table.for_each_group(&mut |group| groups.push(group));
     section::pack(&groups, table.params().universe(), 0, table_bytes(table.params()))
 }
 

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::back::Back;
 use super::backend::Portable;
-use super::block::{self, Block, Found, Index, Inserted, Removed};
+use super::block::{self, Block, Index, Inserted, Removed};
 use super::machine::Machine;
-use super::model;
 use super::params::BlockedRankParams;
 use super::place::{Cut, Place};
 use crate::bits::{Line, OutOfMemory, Words, prefetch};
@@ -14,7 +14,6 @@ use crate::digest::Digest;
 use crate::filter::{Absent, Full, Invalid};
 use crate::group::Group;
 use crate::permutation::{Permutation, inverse, multipliers};
-use crate::rank_indexed::table as rank;
 
 /// A table of identities.
 #[derive(Clone, Debug)]
@@ -23,11 +22,11 @@ pub(super) struct Table {
     cut: Cut,
     machine: Machine,
     words: Words,
-    back: rank::Table,
+    back: Back,
     /// Spreads locations over the back table, and back.
     spread: Permutation,
     gather: Permutation,
-    /// The table grows when the back table holds more.
+    /// The table grows when the packed table behind it holds more.
     grow_above: u64,
 }
 
@@ -39,6 +38,11 @@ impl Table {
         Self::of_words(params, words)
     }
 
+    /// Blocks behind blocks, which stay as many: the blocks in front grow.
+    pub(super) fn behind(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
+        Ok(Self { grow_above: u64::MAX, ..Self::new(params)? })
+    }
+
     /// A table whose blocks are given, and whose back table is empty.
     pub(super) fn of_words(params: BlockedRankParams, words: Words) -> Result<Self, OutOfMemory> {
         let all = params.all_locations();
@@ -46,12 +50,12 @@ impl Table {
         Ok(Self {
             params,
             cut: Cut::new(&params),
-            machine: Machine::detect(),
+            machine: Machine::detect(&params.shape(), params.fingerprint()),
             words,
-            back: rank::Table::new(params.back(), rank::Mode::Multiset)?,
+            back: Back::new(&params)?,
             spread: Permutation::new(factor, all),
             gather: Permutation::new(inverse(factor, all), all),
-            grow_above: model::most_in_back(params.capacity()),
+            grow_above: params.most_packed(),
         })
     }
 
@@ -66,6 +70,7 @@ impl Table {
     /// Uses the plain instructions only.
     pub(super) fn make_portable(&mut self) {
         self.machine = Machine::Any;
+        self.back.make_portable();
     }
 
     /// Cells in use, those of the back table included. They are counted anew each time, so that nothing has to be read when a
@@ -78,6 +83,11 @@ impl Table {
     /// Cells and entries of the back table.
     pub(super) fn in_back(&self) -> u64 {
         self.back.used()
+    }
+
+    /// Cells and entries of the packed table at the end.
+    pub(super) fn packed(&self) -> u64 {
+        self.back.packed()
     }
 
     pub(super) fn footprint(&self) -> u64 {
@@ -104,10 +114,19 @@ impl Table {
         prefetch(self.words.as_slice(), self.cut.block_of(digest) * 8);
     }
 
+    pub(super) fn prefetch_place(&self, place: Place) {
+        prefetch(self.words.as_slice(), place.block as usize * 8);
+    }
+
     /// Where a digest belongs.
     #[inline]
     pub(super) fn place(&self, digest: Digest) -> Place {
         self.cut.place(digest)
+    }
+
+    /// Where an identity belongs.
+    pub(super) fn place_of(&self, identity: u64) -> Place {
+        self.cut.place_of(identity)
     }
 
     /// The identity that the back table knows a place by: its location is spread, so that what one block spills does not
@@ -119,38 +138,26 @@ impl Table {
     }
 
     #[inline]
-    fn back_place(&self, place: Place) -> rank::Place {
-        self.back.place_of(self.back_identity(place))
-    }
-
-    #[inline]
-    pub(super) fn contains(&self, digest: Digest) -> bool {
-        let place = self.cut.place(digest);
-        match self.machine.find(
-            self.block(place.block),
-            &self.cut.shape,
-            place.location,
-            place.print,
-        ) {
-            Found::Here => true,
-            Found::Nowhere => false,
-            Found::Elsewhere => self.back_contains(digest),
+    pub(super) fn contains_at(&self, place: Place) -> bool {
+        let block = self.block(place.block);
+        match self.machine.find(block, &self.cut.shape, place.location, place.print) {
+            Some(here) => here,
+            None => self.back_contains(place),
         }
     }
 
     /// A call of its own, so that the common case does not prepare for it.
     #[inline(never)]
-    fn back_contains(&self, digest: Digest) -> bool {
-        self.back.contains(self.back_place(self.cut.place(digest)))
+    fn back_contains(&self, place: Place) -> bool {
+        self.back.contains(self.back_identity(place))
     }
 
     /// Answers for many digests, of which there are as many as answers.
     pub(super) fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         let mut waiting = Waiting::new(self, answers);
         let tell = |number, place, found| match found {
-            Found::Here => waiting.answers[number] = true,
-            Found::Nowhere => waiting.answers[number] = false,
-            Found::Elsewhere => waiting.push(number, place),
+            Some(here) => waiting.answers[number] = here,
+            None => waiting.push(number, place),
         };
         self.machine.find_many(self.blocks(), &self.cut, digests, tell);
         waiting.settle();
@@ -159,7 +166,7 @@ impl Table {
     /// How often an identity is in.
     pub(super) fn count(&self, place: Place) -> u64 {
         block::count(self.block(place.block), &self.cut.shape, place.location, place.print)
-            .unwrap_or_else(|| self.back.count(self.back_place(place)))
+            .unwrap_or_else(|| self.back.count(self.back_identity(place)))
     }
 
     /// Inserts; true if the identity was not in before.
@@ -179,14 +186,14 @@ impl Table {
             match self.insert_into_block(place) {
                 Inserted::Here(new) => return Ok(new),
                 Inserted::Elsewhere => {
-                    if self.back.used() >= self.grow_above {
+                    if self.back.packed() >= self.grow_above {
                         let identity = self.cut.identity(place);
                         if self.grow_or_wait() {
                             place = self.cut.place_of(identity);
                             continue;
                         }
                     }
-                    return self.back.insert(self.back_place(place), 0);
+                    return self.back.insert(self.back_identity(place));
                 }
                 Inserted::Full => self.make_room(place)?,
             }
@@ -210,11 +217,11 @@ impl Table {
             return Ok(());
         };
         for (moved, (_, print)) in block::chain(&block, &shape, location).enumerate() {
-            let place = self.back_place(Place { block: number, location, print });
-            if let Err(full) = self.back.insert(place, 0) {
+            let identity = self.back_identity(Place { block: number, location, print });
+            if let Err(full) = self.back.insert(identity) {
                 for (_, print) in block::chain(&block, &shape, location).take(moved) {
-                    let place = self.back_place(Place { block: number, location, print });
-                    let _ = self.back.remove(place, None);
+                    let identity = self.back_identity(Place { block: number, location, print });
+                    let _ = self.back.remove(identity);
                 }
                 return Err(full);
             }
@@ -241,7 +248,7 @@ impl Table {
 
     #[inline(never)]
     fn remove_elsewhere(&mut self, place: Place) -> Result<(), Absent> {
-        self.back.remove(self.back_place(place), None)?;
+        self.back.remove(self.back_identity(place))?;
         self.take_back(place.block);
         Ok(())
     }
@@ -269,7 +276,7 @@ impl Table {
             for group in &groups {
                 let print = (group.identity - elsewhere.start) as u32;
                 for _ in 0..group.count {
-                    let _ = self.back.remove(self.back.place_of(group.identity), None);
+                    let _ = self.back.remove(group.identity);
                     self.insert_into_block(Place { block: number, location, print });
                 }
             }
@@ -280,6 +287,49 @@ impl Table {
     fn elsewhere(&self, block: u64, location: u32) -> Range<u64> {
         let first = self.back_identity(Place { block, location, print: 0 });
         first..first + (1 << self.params.fingerprint())
+    }
+
+    /// How often identities of a range are in, all together; they have one location.
+    pub(super) fn count_between(&self, range: Range<u64>) -> u64 {
+        let place = self.cut.place_of(range.start);
+        if self.lives_in_back(place) {
+            return self.back.count_between(self.range_in_back(place, &range));
+        }
+        self.prints_between(place, &range).count() as u64
+    }
+
+    /// What is in of a range of identities, in order, appended to `groups`; they have one location.
+    pub(super) fn groups_between(&self, range: Range<u64>, groups: &mut Vec<Group>) {
+        let place = self.cut.place_of(range.start);
+        let from = groups.len();
+        if self.lives_in_back(place) {
+            let behind = self.range_in_back(place, &range);
+            self.back.groups_between(behind.clone(), groups);
+            for group in &mut groups[from..] {
+                group.identity = group.identity - behind.start + range.start;
+            }
+            return;
+        }
+        let mut prints: Vec<u32> = self.prints_between(place, &range).collect();
+        prints.sort_unstable();
+        for run in prints.chunk_by(|a, b| a == b) {
+            let identity = range.start + u64::from(run[0] - place.print);
+            groups.push(Group { identity, value: 0, count: run.len() as u64 });
+        }
+    }
+
+    /// The fingerprints of a block that are in a range of identities, which begins at this place.
+    fn prints_between(&self, place: Place, range: &Range<u64>) -> impl Iterator<Item = u32> {
+        let prints = u64::from(place.print)..u64::from(place.print) + (range.end - range.start);
+        block::chain(self.block(place.block), &self.cut.shape, place.location)
+            .map(|(_, print)| print)
+            .filter(move |&print| prints.contains(&print.into()))
+    }
+
+    /// What the back table knows a range of identities by, which begins at this place.
+    fn range_in_back(&self, place: Place, range: &Range<u64>) -> Range<u64> {
+        let start = self.back_identity(place);
+        start..start + (range.end - range.start)
     }
 
     /// Adds so many copies.
@@ -341,7 +391,7 @@ impl Table {
     /// Adds all of another table, whose identities lose their lowest `dropped` bits.
     pub(super) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
         let mut result = Ok(());
-        other.for_each_group(|group| {
+        other.for_each_group(&mut |group| {
             if result.is_ok() {
                 result = self.add(Group { identity: group.identity >> dropped, ..group });
             }
@@ -353,7 +403,7 @@ impl Table {
     pub(super) fn back_groups(&self) -> Vec<Group> {
         let width = self.params.fingerprint();
         let mut groups = Vec::new();
-        self.back.for_each_group(|group| {
+        self.back.for_each_group(&mut |group| {
             let location = self.gather.apply(group.identity >> width, self.params.all_locations());
             let print = group.identity & ((1 << width) - 1);
             groups.push(Group { identity: location << width | print, ..group });
@@ -371,7 +421,7 @@ impl Table {
     }
 
     /// All that is in, in order.
-    pub(super) fn for_each_group(&self, mut take: impl FnMut(Group)) {
+    pub(super) fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
         let back = self.back_groups();
         let mut back = back.into_iter().peekable();
         let mut cells = Vec::new();
@@ -421,7 +471,7 @@ impl Table {
     /// Distinct cache lines that a question for this place reads.
     pub(super) fn lines_to_contain(&self, place: Place) -> u32 {
         1 + if self.lives_in_back(place) {
-            self.back.lines_to_contain(self.back_place(place))
+            self.back.lines_to_contain(self.back_identity(place))
         } else {
             0
         }
@@ -431,7 +481,7 @@ impl Table {
     pub(super) fn lines_to_insert(&self, place: Place) -> u32 {
         let index = Index::of(self.block(place.block), &self.cut.shape);
         let back = place.location >= index.threshold || index.len() == self.cut.shape.cells;
-        1 + if back { self.back.lines_to_insert(self.back_place(place)) } else { 0 }
+        1 + if back { self.back.lines_to_insert(self.back_identity(place)) } else { 0 }
     }
 }
 
@@ -447,13 +497,14 @@ const WAITING: usize = 8;
 struct Waiting<'a> {
     table: &'a Table,
     answers: &'a mut [bool],
-    questions: [(usize, rank::Place); WAITING],
+    /// Numbers of answers, and identities of the back table.
+    questions: [(usize, u64); WAITING],
     len: usize,
 }
 
 impl<'a> Waiting<'a> {
     fn new(table: &'a Table, answers: &'a mut [bool]) -> Self {
-        Self { table, answers, questions: [(0, rank::Place::default()); WAITING], len: 0 }
+        Self { table, answers, questions: [(0, 0); WAITING], len: 0 }
     }
 
     #[inline]
@@ -461,15 +512,15 @@ impl<'a> Waiting<'a> {
         if self.len == WAITING {
             self.settle();
         }
-        let place = self.table.back_place(place);
-        self.table.back.prefetch_place(place);
-        self.questions[self.len] = (number, place);
+        let identity = self.table.back_identity(place);
+        self.table.back.prefetch(identity);
+        self.questions[self.len] = (number, identity);
         self.len += 1;
     }
 
     fn settle(&mut self) {
-        for &(number, place) in &self.questions[..self.len] {
-            self.answers[number] = self.table.back.contains(place);
+        for &(number, identity) in &self.questions[..self.len] {
+            self.answers[number] = self.table.back.contains(identity);
         }
         self.len = 0;
     }

@@ -10,7 +10,7 @@ use core::arch::x86_64::{
 };
 
 use super::backend::Backend;
-use super::block::{self, Block, Found, Inserted, Removed, Shape};
+use super::block::{self, Block, Inserted, Removed, Shape};
 use super::place::{Cut, Place};
 use crate::digest::Digest;
 
@@ -18,7 +18,6 @@ use crate::digest::Digest;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(());
 
-#[expect(clippy::unused_self, reason = "the value is the proof")]
 impl Avx2 {
     /// The proof, if there is one.
     pub(super) fn detect() -> Option<Self> {
@@ -33,11 +32,27 @@ impl Avx2 {
         }
         None
     }
+}
 
+/// The cut of most plans, compiled by itself: then where things lie is known.
+pub(super) const COMMON: Shape = Shape::new(49, 64, 0);
+
+/// What is done with the instructions, for blocks of any shape or, where `COMMON_ONLY`, of the common one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operations<const COMMON_ONLY: bool>(pub(super) Avx2);
+
+#[expect(clippy::unused_self, reason = "the value is the proof")]
+impl<const COMMON_ONLY: bool> Operations<COMMON_ONLY> {
     #[inline]
-    pub(super) fn find(self, block: &Block, shape: &Shape, location: u32, print: u32) -> Found {
-        // SAFETY: a value of this type exists only where the instructions were detected.
-        unsafe { find(block, shape, location, print) }
+    pub(super) fn find(
+        self,
+        block: &Block,
+        shape: &Shape,
+        location: u32,
+        print: u32,
+    ) -> Option<bool> {
+        // SAFETY: a value of `Avx2` exists only where the instructions were detected.
+        unsafe { find::<COMMON_ONLY>(block, shape, location, print) }
     }
 
     /// As [`find_many`](block::find_many).
@@ -47,10 +62,10 @@ impl Avx2 {
         blocks: &[Block],
         cut: &Cut,
         digests: &[Digest],
-        tell: impl FnMut(usize, Place, Found),
+        tell: impl FnMut(usize, Place, Option<bool>),
     ) {
         // SAFETY: as in `find`.
-        unsafe { find_many(blocks, cut, digests, tell) }
+        unsafe { find_many::<COMMON_ONLY>(blocks, cut, digests, tell) }
     }
 
     #[inline]
@@ -62,7 +77,7 @@ impl Avx2 {
         print: u32,
     ) -> Inserted {
         // SAFETY: as in `find`.
-        unsafe { insert(block, shape, location, print) }
+        unsafe { insert::<COMMON_ONLY>(block, shape, location, print) }
     }
 
     #[inline]
@@ -74,45 +89,55 @@ impl Avx2 {
         print: u32,
     ) -> Removed {
         // SAFETY: as in `find`.
-        unsafe { remove(block, shape, location, print) }
+        unsafe { remove::<COMMON_ONLY>(block, shape, location, print) }
     }
 }
 
-#[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-fn find(block: &Block, shape: &Shape, location: u32, print: u32) -> Found {
-    block::find::<Vectors>(block, shape, location, print)
+#[inline(always)]
+fn known<const COMMON_ONLY: bool>(shape: &Shape) -> &Shape {
+    if COMMON_ONLY { &COMMON } else { shape }
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-fn find_many(
+fn find<const COMMON_ONLY: bool>(
+    block: &Block,
+    shape: &Shape,
+    location: u32,
+    print: u32,
+) -> Option<bool> {
+    block::find::<Vectors>(block, known::<COMMON_ONLY>(shape), location, print)
+}
+
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+fn find_many<const COMMON_ONLY: bool>(
     blocks: &[Block],
     cut: &Cut,
     digests: &[Digest],
-    tell: impl FnMut(usize, Place, Found),
+    tell: impl FnMut(usize, Place, Option<bool>),
 ) {
-    block::find_many::<Vectors>(blocks, cut, digests, tell);
+    let cut = if COMMON_ONLY { cut.with_shape(COMMON) } else { *cut };
+    block::find_many::<Vectors>(blocks, &cut, digests, tell);
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-fn insert(block: &mut Block, shape: &Shape, location: u32, print: u32) -> Inserted {
-    if shape.is(&COMMON) {
-        block::insert::<Vectors>(block, &COMMON, location, print)
-    } else {
-        block::insert::<Vectors>(block, shape, location, print)
-    }
+fn insert<const COMMON_ONLY: bool>(
+    block: &mut Block,
+    shape: &Shape,
+    location: u32,
+    print: u32,
+) -> Inserted {
+    block::insert::<Vectors>(block, known::<COMMON_ONLY>(shape), location, print)
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-fn remove(block: &mut Block, shape: &Shape, location: u32, print: u32) -> Removed {
-    if shape.is(&COMMON) {
-        block::remove::<Vectors>(block, &COMMON, location, print)
-    } else {
-        block::remove::<Vectors>(block, shape, location, print)
-    }
+fn remove<const COMMON_ONLY: bool>(
+    block: &mut Block,
+    shape: &Shape,
+    location: u32,
+    print: u32,
+) -> Removed {
+    block::remove::<Vectors>(block, known::<COMMON_ONLY>(shape), location, print)
 }
-
-/// The cut of most plans, compiled by itself: then where things lie is known.
-const COMMON: Shape = Shape::new(49, 64, 0);
 
 /// The operations themselves; used only inside the functions above, into which they are inlined.
 struct Vectors;

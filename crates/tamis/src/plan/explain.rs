@@ -185,7 +185,7 @@ fn blocked_rank(out: &mut Lines, params: &BlockedRankParams, n: u64) {
         "back table",
         format_args!("mean over l of P(Poisson(lambda (l+1)/L) >= Z) = {share:.5} of the keys"),
     );
-    let back = params.back().layout().bits();
+    let back = params.back_bits();
     out.add("memory", format_args!("512 m = {} bits, and {back} of the back table", params.bits()));
 }
 

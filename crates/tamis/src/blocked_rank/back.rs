@@ -1,0 +1,167 @@
+//! What lies behind blocks: more blocks, with wider fingerprints, or at last a packed table.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::params::BlockedRankParams;
+use super::table::Table;
+use crate::bits::OutOfMemory;
+use crate::filter::{Absent, Full, Invalid};
+use crate::group::Group;
+use crate::rank_indexed::table as rank;
+
+/// A multiset of identities.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for a filter")]
+pub(super) enum Back {
+    /// Quick: a question reads one line here too.
+    Blocks(Box<Table>),
+    /// Small, and counts to any number.
+    Packed(rank::Table),
+}
+
+impl Back {
+    /// What blocks behind blocks take beside their words.
+    pub(super) const OWN_BITS: u64 = 8 * size_of::<Table>() as u64;
+
+    /// What belongs behind blocks with these params.
+    pub(super) fn new(params: &BlockedRankParams) -> Result<Self, OutOfMemory> {
+        Ok(match params.second() {
+            Some(second) => Self::Blocks(Box::new(Table::behind(second)?)),
+            None => Self::Packed(rank::Table::new(params.last(), rank::Mode::Multiset)?),
+        })
+    }
+
+    /// Cells and entries.
+    pub(super) fn used(&self) -> u64 {
+        match self {
+            Self::Blocks(table) => table.used(),
+            Self::Packed(table) => table.used(),
+        }
+    }
+
+    /// Cells and entries of the packed table.
+    pub(super) fn packed(&self) -> u64 {
+        match self {
+            Self::Blocks(table) => table.packed(),
+            Self::Packed(table) => table.used(),
+        }
+    }
+
+    pub(super) fn footprint(&self) -> u64 {
+        match self {
+            Self::Blocks(table) => table.footprint() + Self::OWN_BITS,
+            Self::Packed(table) => table.footprint(),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Blocks(table) => table.clear(),
+            Self::Packed(table) => table.clear(),
+        }
+    }
+
+    pub(super) fn make_portable(&mut self) {
+        if let Self::Blocks(table) = self {
+            table.make_portable();
+        }
+    }
+
+    pub(super) fn prefetch(&self, identity: u64) {
+        match self {
+            Self::Blocks(table) => table.prefetch_place(table.place_of(identity)),
+            Self::Packed(table) => table.prefetch_place(table.place_of(identity)),
+        }
+    }
+
+    pub(super) fn contains(&self, identity: u64) -> bool {
+        match self {
+            Self::Blocks(table) => table.contains_at(table.place_of(identity)),
+            Self::Packed(table) => table.contains(table.place_of(identity)),
+        }
+    }
+
+    pub(super) fn count(&self, identity: u64) -> u64 {
+        match self {
+            Self::Blocks(table) => table.count(table.place_of(identity)),
+            Self::Packed(table) => table.count(table.place_of(identity)),
+        }
+    }
+
+    pub(super) fn insert(&mut self, identity: u64) -> Result<bool, Full> {
+        match self {
+            Self::Blocks(table) => table.insert(table.place_of(identity)),
+            Self::Packed(table) => table.insert(table.place_of(identity), 0),
+        }
+    }
+
+    pub(super) fn remove(&mut self, identity: u64) -> Result<(), Absent> {
+        match self {
+            Self::Blocks(table) => table.remove(table.place_of(identity)),
+            Self::Packed(table) => table.remove(table.place_of(identity), None),
+        }
+    }
+
+    /// Adds so many copies.
+    pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
+        match self {
+            Self::Blocks(table) => table.add(group),
+            Self::Packed(table) => table.add(group),
+        }
+    }
+
+    /// Takes so many copies away; on an error some are gone.
+    pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
+        match self {
+            Self::Blocks(table) => table.take(group),
+            Self::Packed(table) => table.take(group),
+        }
+    }
+
+    /// How often identities of a location of the blocks in front are in, all together.
+    pub(super) fn count_between(&self, range: Range<u64>) -> u64 {
+        match self {
+            Self::Blocks(table) => table.count_between(range),
+            Self::Packed(table) => table.count_between(range),
+        }
+    }
+
+    /// What is in of a location of the blocks in front, in order, appended to `groups`.
+    pub(super) fn groups_between(&self, range: Range<u64>, groups: &mut Vec<Group>) {
+        match self {
+            Self::Blocks(table) => table.groups_between(range, groups),
+            Self::Packed(table) => table.groups_between(range, groups),
+        }
+    }
+
+    /// All that is in, in order.
+    pub(super) fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
+        match self {
+            Self::Blocks(table) => table.for_each_group(take),
+            Self::Packed(table) => table.for_each_group(take),
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        match self {
+            Self::Blocks(table) => table.validate(),
+            Self::Packed(table) => table.validate(),
+        }
+    }
+
+    pub(super) fn lines_to_contain(&self, identity: u64) -> u32 {
+        match self {
+            Self::Blocks(table) => table.lines_to_contain(table.place_of(identity)),
+            Self::Packed(table) => table.lines_to_contain(table.place_of(identity)),
+        }
+    }
+
+    pub(super) fn lines_to_insert(&self, identity: u64) -> u32 {
+        match self {
+            Self::Blocks(table) => table.lines_to_insert(table.place_of(identity)),
+            Self::Packed(table) => table.lines_to_insert(table.place_of(identity)),
+        }
+    }
+}
