@@ -1,7 +1,6 @@
 //! What lies behind blocks: more blocks, with wider fingerprints, or at last a packed table.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::params::BlockedRankParams;
@@ -128,11 +127,11 @@ impl Back {
         }
     }
 
-    /// What is in of a location of the blocks in front, in order, appended to `groups`.
-    pub(super) fn groups_between(&self, range: Range<u64>, groups: &mut Vec<Group>) {
+    /// Removes some one of a location of the blocks in front, and says which.
+    pub(super) fn remove_between(&mut self, range: Range<u64>) -> Option<u64> {
         match self {
-            Self::Blocks(table) => table.groups_between(range, groups),
-            Self::Packed(table) => table.groups_between(range, groups),
+            Self::Blocks(table) => table.remove_between(range),
+            Self::Packed(table) => table.remove_between(range),
         }
     }
 

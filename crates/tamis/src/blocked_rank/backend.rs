@@ -1,10 +1,11 @@
-//! What differs between machines: comparing, opening and closing the low bytes of a block. `Portable` is the oracle of the
+//! What differs between machines: comparing the low bytes of a block, opening and closing cells. `Portable` is the oracle of the
 //! others, and all of them make the same bytes.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use super::block::Block;
+use crate::bits::field;
 
-/// Three operations on the first `cells` bytes of a block.
+/// Operations on the first `cells` bytes of a block, and on fields of `width` bits from 1 to 16 that end at bit `end`.
 pub(super) trait Backend {
     /// A bit for each of the 64 bytes that equals this one. (What lies behind the cells may be reported too.)
     fn equal(block: &Block, byte: u8) -> u64;
@@ -15,6 +16,13 @@ pub(super) trait Backend {
     /// Puts a byte at `changed`, which is not behind `at`, then moves the bytes behind `at` down by one; a zero comes in at the end.
     /// (In one step: a vector that is loaded just after one of its bytes was stored has to wait for it.)
     fn close(block: &mut Block, cells: u32, at: u32, changed: u32, byte: u8);
+
+    /// Moves the fields from bit `at` on up by one, and puts a value there; the last one is dropped.
+    fn open_field(block: &mut Block, end: u32, at: u32, width: u32, value: u64);
+
+    /// Puts a value at bit `changed`, which is not behind `at`, then moves the fields behind bit `at` down by one; a zero comes in
+    /// at the end.
+    fn close_field(block: &mut Block, end: u32, at: u32, width: u32, changed: u32, value: u64);
 }
 
 /// Words, for any machine.
@@ -74,5 +82,16 @@ impl Backend for Portable {
             block[word as usize] = old & !moves | new & moves;
             carry = old & 0xff;
         }
+    }
+
+    #[inline(always)]
+    fn open_field(block: &mut Block, end: u32, at: u32, width: u32, value: u64) {
+        field::open(block, at.into(), end.into(), width, value);
+    }
+
+    #[inline(always)]
+    fn close_field(block: &mut Block, end: u32, at: u32, width: u32, changed: u32, value: u64) {
+        field::put(block, changed.into(), width, value);
+        field::close(block, at.into(), end.into(), width, 0);
     }
 }

@@ -90,6 +90,12 @@ impl Shape {
         }
     }
 
+    /// Where the high bits of a cell lie.
+    #[inline(always)]
+    fn high_at(&self, cell: u32) -> u32 {
+        self.cells * 8 + cell * self.high
+    }
+
     /// The most locations of a block with so many cells; `None` if so many do not fit.
     pub(super) fn most_locations(cells: u32, high: u32) -> Option<u32> {
         let of_block = 512_u32.checked_sub(cells * (9 + high) + THRESHOLD_BITS)?;
@@ -190,13 +196,14 @@ fn print(block: &Block, shape: &Shape, cell: u32) -> u32 {
     if shape.high == 0 { low } else { low | high(block, shape, cell) << 8 }
 }
 
-/// The bits of a fingerprint beyond its low byte, at most eight.
+/// The bits of a fingerprint beyond its low byte, at most 16.
 #[inline(always)]
 fn high(block: &Block, shape: &Shape, cell: u32) -> u32 {
-    let at = shape.cells * 8 + cell * shape.high;
+    let at = shape.high_at(cell);
     let (word, offset) = (at as usize / 64, at % 64);
-    let pair = u128::from(block[(word + 1) % 8]) << 64 | u128::from(block[word % 8]);
-    (pair >> offset) as u32 & ((1 << shape.high) - 1)
+    let (low, high) = (block[word % 8], block[(word + 1) % 8]);
+    // (One shift of both words together would be slow.)
+    (low >> offset | high << 1 << (63 - offset)) as u32 & ((1 << shape.high) - 1)
 }
 
 #[inline(always)]
@@ -204,7 +211,7 @@ fn set_print(block: &mut Block, shape: &Shape, cell: u32, print: u32) {
     let (word, offset) = (cell as usize / 8, cell % 8 * 8);
     block[word] = block[word] & !(0xff << offset) | u64::from(print & 0xff) << offset;
     if shape.high > 0 {
-        let at = u64::from(shape.cells * 8 + cell * shape.high);
+        let at = u64::from(shape.high_at(cell));
         crate::bits::field::put(block, at, shape.high, u64::from(print >> 8));
     }
 }
@@ -309,24 +316,35 @@ fn is_same(block: &Block, shape: &Shape, equal: u64, cell: u32, wanted: u32) -> 
     equal >> cell & 1 == 1 && (shape.high == 0 || high(block, shape, cell) == wanted >> 8)
 }
 
-/// Asks for many digests, and tells the number of each, its place and what was found there. Lines are fetched ahead.
+/// Asks for the lines of digests.
+#[inline(always)]
+pub(super) fn fetch(blocks: &[Block], cut: &Cut, digests: &[Digest]) {
+    for &digest in digests {
+        prefetch(blocks.as_flattened(), cut.block_of(digest) * 8);
+    }
+}
+
+/// Answers for digests from this number on, up to the first whose location lives elsewhere: its number and its place. Lines are fetched
+/// ahead, but for the first.
 #[inline(always)]
 pub(super) fn find_many<B: Backend>(
     blocks: &[Block],
     cut: &Cut,
-    digests: &[Digest],
-    mut tell: impl FnMut(usize, Place, Option<bool>),
-) {
-    let fetch = |digest: Digest| prefetch(blocks.as_flattened(), cut.block_of(digest) * 8);
-    digests.iter().take(AHEAD).for_each(|&digest| fetch(digest));
-    for (number, &digest) in digests.iter().enumerate() {
+    (digests, answers): (&[Digest], &mut [bool]),
+    from: usize,
+) -> Option<(usize, Place)> {
+    for (number, (&digest, answer)) in digests.iter().zip(answers).enumerate().skip(from) {
         if let Some(&next) = digests.get(number + AHEAD) {
-            fetch(next);
+            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
         }
         let place = cut.place(digest);
         let block = &blocks[place.block as usize];
-        tell(number, place, find::<B>(block, &cut.shape, place.location, place.print));
+        match find::<B>(block, &cut.shape, place.location, place.print) {
+            Some(here) => *answer = here,
+            None => return Some((number, place)),
+        }
     }
+    None
 }
 
 /// How often a fingerprint is in the block; `None` if its location lives elsewhere.
@@ -388,13 +406,34 @@ pub(super) fn insert<B: Backend>(
     index.open(cell);
     B::open(block, shape.cells, cell, new as u8);
     if shape.high > 0 {
-        let start = u64::from(shape.cells * 8);
-        let at = start + u64::from(cell * shape.high);
-        let end = start + u64::from(shape.cells * shape.high);
-        crate::bits::field::open(block, at, end, shape.high, u64::from(new >> 8));
+        let (at, end) = (shape.high_at(cell), shape.high_at(shape.cells));
+        B::open_field(block, end, at, shape.high, u64::from(new >> 8));
     }
     index.put(block, shape);
     Inserted::Here(is_new)
+}
+
+/// Inserts digests from this number on, up to the first that finds no room: its number, its place, and why. Lines are fetched
+/// ahead, but for the first.
+#[inline(always)]
+pub(super) fn insert_many<B: Backend>(
+    blocks: &mut [Block],
+    cut: &Cut,
+    digests: &[Digest],
+    from: usize,
+) -> Option<(usize, Place, Inserted)> {
+    for number in from..digests.len() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
+        }
+        let place = cut.place(digests[number]);
+        let block = &mut blocks[place.block as usize];
+        let inserted = insert::<B>(block, &cut.shape, place.location, place.print);
+        if !matches!(inserted, Inserted::Here(_)) {
+            return Some((number, place, inserted));
+        }
+    }
+    None
 }
 
 /// What came of a removal.
@@ -443,6 +482,29 @@ pub(super) fn remove<B: Backend>(
     Removed::Here { spilled: index.threshold < shape.locations }
 }
 
+/// Removes digests from this number on, up to the first after which something is left to do: its number, its place, and what came of
+/// it. Lines are fetched ahead, but for the first.
+#[inline(always)]
+pub(super) fn remove_many<B: Backend>(
+    blocks: &mut [Block],
+    cut: &Cut,
+    digests: &[Digest],
+    from: usize,
+) -> Option<(usize, Place, Removed)> {
+    for number in from..digests.len() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
+        }
+        let place = cut.place(digests[number]);
+        let block = &mut blocks[place.block as usize];
+        let removed = remove::<B>(block, &cut.shape, place.location, place.print);
+        if removed != (Removed::Here { spilled: false }) {
+            return Some((number, place, removed));
+        }
+    }
+    None
+}
+
 /// Puts a fingerprint into a cell, then closes the last cell of its chain.
 #[inline(always)]
 fn close<B: Backend>(
@@ -457,15 +519,14 @@ fn close<B: Backend>(
     index.close(end.last);
     B::close(block, shape.cells, end.last, found, moved as u8);
     if shape.high > 0 {
-        let start = u64::from(shape.cells * 8);
-        let cell = |cell: u32| start + u64::from(cell * shape.high);
-        crate::bits::field::put(block, cell(found), shape.high, u64::from(moved >> 8));
-        crate::bits::field::close(block, cell(end.last), cell(shape.cells), shape.high, 0);
+        let [all, last, changed] = [shape.cells, end.last, found].map(|cell| shape.high_at(cell));
+        B::close_field(block, all, last, shape.high, changed, u64::from(moved >> 8));
     }
     index.put(block, shape);
 }
 
 /// Takes the highest chain out of the block and lowers the threshold to its location.
+#[inline(always)]
 pub(super) fn lower<B: Backend>(block: &mut Block, shape: &Shape) {
     let Some(location) = highest(block, shape) else { return };
     let mut index = Index::of(block, shape);

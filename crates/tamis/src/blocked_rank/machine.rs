@@ -53,15 +53,49 @@ impl Machine {
         self,
         blocks: &[Block],
         cut: &Cut,
-        digests: &[Digest],
-        tell: impl FnMut(usize, Place, Option<bool>),
-    ) {
+        questions: (&[Digest], &mut [bool]),
+        from: usize,
+    ) -> Option<(usize, Place)> {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.find_many(blocks, cut, digests, tell),
+            Self::Avx2(avx2) => avx2.find_many(blocks, cut, questions, from),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2Common(avx2) => avx2.find_many(blocks, cut, digests, tell),
-            Self::Any => block::find_many::<Portable>(blocks, cut, digests, tell),
+            Self::Avx2Common(avx2) => avx2.find_many(blocks, cut, questions, from),
+            Self::Any => block::find_many::<Portable>(blocks, cut, questions, from),
+        }
+    }
+
+    /// As [`block::insert_many`].
+    pub(super) fn insert_many(
+        self,
+        blocks: &mut [Block],
+        cut: &Cut,
+        digests: &[Digest],
+        from: usize,
+    ) -> Option<(usize, Place, Inserted)> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.insert_many(blocks, cut, digests, from),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Common(avx2) => avx2.insert_many(blocks, cut, digests, from),
+            Self::Any => block::insert_many::<Portable>(blocks, cut, digests, from),
+        }
+    }
+
+    /// As [`block::remove_many`].
+    pub(super) fn remove_many(
+        self,
+        blocks: &mut [Block],
+        cut: &Cut,
+        digests: &[Digest],
+        from: usize,
+    ) -> Option<(usize, Place, Removed)> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.remove_many(blocks, cut, digests, from),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Common(avx2) => avx2.remove_many(blocks, cut, digests, from),
+            Self::Any => block::remove_many::<Portable>(blocks, cut, digests, from),
         }
     }
 
@@ -96,6 +130,17 @@ impl Machine {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2Common(avx2) => avx2.remove(block, shape, location, print),
             Self::Any => portable::remove(block, shape, location, print),
+        }
+    }
+
+    /// As [`block::lower`].
+    pub(super) fn lower(self, block: &mut Block, shape: &Shape) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.lower(block, shape),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Common(avx2) => avx2.lower(block, shape),
+            Self::Any => block::lower::<Portable>(block, shape),
         }
     }
 }

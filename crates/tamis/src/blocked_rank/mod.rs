@@ -234,6 +234,13 @@ impl Insert for BlockedRank {
         Ok(new)
     }
 
+    fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
+        let done = self.table.insert_many(digests);
+        let inserted = done.map_or_else(|(inserted, _)| inserted, |()| digests.len()) as u64;
+        self.label.keys = self.label.keys.saturating_add(inserted);
+        done.map_err(|(_, full)| Full { inserted, ..full })
+    }
+
     fn blocks_to_insert(&self, digest: Digest) -> u32 {
         self.table.lines_to_insert(self.table.place(digest))
     }
@@ -245,6 +252,12 @@ impl Remove for BlockedRank {
         self.table.remove(self.table.place(digest))?;
         self.label.keys = self.label.keys.saturating_sub(1);
         Ok(())
+    }
+
+    fn remove_many(&mut self, digests: &[Digest]) -> u64 {
+        let removed = self.table.remove_many(digests);
+        self.label.keys = self.label.keys.saturating_sub(removed);
+        removed
     }
 }
 

@@ -4,12 +4,11 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::back::Back;
-use super::backend::Portable;
 use super::block::{self, Block, Index, Inserted, Removed};
 use super::machine::Machine;
 use super::params::BlockedRankParams;
 use super::place::{Cut, Place};
-use crate::bits::{Line, OutOfMemory, Words, prefetch};
+use crate::bits::{AHEAD, Line, OutOfMemory, Words, prefetch};
 use crate::digest::Digest;
 use crate::filter::{Absent, Full, Invalid};
 use crate::group::Group;
@@ -154,13 +153,16 @@ impl Table {
 
     /// Answers for many digests, of which there are as many as answers.
     pub(super) fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        let mut waiting = Waiting::new(self, answers);
-        let tell = |number, place, found| match found {
-            Some(here) => waiting.answers[number] = here,
-            None => waiting.push(number, place),
-        };
-        self.machine.find_many(self.blocks(), &self.cut, digests, tell);
-        waiting.settle();
+        block::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
+        let mut waiting = Waiting::new(self);
+        let mut from = 0;
+        while let Some((number, place)) =
+            self.machine.find_many(self.blocks(), &self.cut, (digests, &mut *answers), from)
+        {
+            waiting.push(number, place, answers);
+            from = number + 1;
+        }
+        waiting.settle(answers);
     }
 
     /// How often an identity is in.
@@ -174,30 +176,44 @@ impl Table {
     pub(super) fn insert(&mut self, place: Place) -> Result<bool, Full> {
         match self.insert_into_block(place) {
             Inserted::Here(new) => Ok(new),
-            Inserted::Full | Inserted::Elsewhere => self.insert_elsewhere(place),
+            refused => self.insert_elsewhere(place, refused),
         }
     }
 
-    /// A call of its own, so that the common case does not prepare for it.
+    /// Inserts where a block has said that it is full, or that the location lives elsewhere. A call of its own, so that the common
+    /// case does not prepare for it.
     #[inline(never)]
-    fn insert_elsewhere(&mut self, place: Place) -> Result<bool, Full> {
-        let mut place = place;
+    fn insert_elsewhere(&mut self, place: Place, refused: Inserted) -> Result<bool, Full> {
+        let (mut place, mut inserted) = (place, refused);
         loop {
-            match self.insert_into_block(place) {
+            match inserted {
                 Inserted::Here(new) => return Ok(new),
                 Inserted::Elsewhere => {
-                    if self.back.packed() >= self.grow_above {
-                        let identity = self.cut.identity(place);
-                        if self.grow_or_wait() {
-                            place = self.cut.place_of(identity);
-                            continue;
-                        }
+                    if self.back.packed() < self.grow_above {
+                        return self.back.insert(self.back_identity(place));
                     }
-                    return self.back.insert(self.back_identity(place));
+                    let identity = self.cut.identity(place);
+                    if self.grow_or_wait() {
+                        place = self.cut.place_of(identity);
+                    }
                 }
                 Inserted::Full => self.make_room(place)?,
             }
+            inserted = self.insert_into_block(place);
         }
+    }
+
+    /// Inserts many; on an error, the number of those that are in.
+    pub(super) fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
+        block::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
+        let mut from = 0;
+        while let Some((number, place, refused)) =
+            self.machine.insert_many(blocks_mut(&mut self.words), &self.cut, digests, from)
+        {
+            self.insert_elsewhere(place, refused).map_err(|full| (number, full))?;
+            from = number + 1;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -226,7 +242,7 @@ impl Table {
                 return Err(full);
             }
         }
-        block::lower::<Portable>(block_mut(&mut self.words, number), &shape);
+        self.machine.lower(block_mut(&mut self.words, number), &shape);
         Ok(())
     }
 
@@ -234,7 +250,27 @@ impl Table {
     #[inline]
     pub(super) fn remove(&mut self, place: Place) -> Result<(), Absent> {
         let block = block_mut(&mut self.words, place.block);
-        match self.machine.remove(block, &self.cut.shape, place.location, place.print) {
+        let removed = self.machine.remove(block, &self.cut.shape, place.location, place.print);
+        self.settle(place, removed)
+    }
+
+    /// Removes one for each digest; how many were in.
+    pub(super) fn remove_many(&mut self, digests: &[Digest]) -> u64 {
+        block::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
+        let (mut from, mut absent) = (0, 0);
+        while let Some((number, place, removed)) =
+            self.machine.remove_many(blocks_mut(&mut self.words), &self.cut, digests, from)
+        {
+            absent += u64::from(self.settle(place, removed).is_err());
+            from = number + 1;
+        }
+        digests.len() as u64 - absent
+    }
+
+    /// What is left to do after a removal from a block.
+    #[inline]
+    fn settle(&mut self, place: Place, removed: Removed) -> Result<(), Absent> {
+        match removed {
             Removed::Here { spilled } => {
                 if spilled {
                     self.take_back(place.block);
@@ -258,7 +294,6 @@ impl Table {
     #[inline(never)]
     fn take_back(&mut self, number: u64) {
         let shape = self.cut.shape;
-        let mut groups = Vec::new();
         loop {
             let index = Index::of(self.block(number), &shape);
             let location = index.threshold;
@@ -270,15 +305,10 @@ impl Table {
             if self.back.count_between(elsewhere.clone()) > free {
                 return;
             }
-            groups.clear();
-            self.back.groups_between(elsewhere.clone(), &mut groups);
             block::set_threshold(block_mut(&mut self.words, number), &shape, location + 1);
-            for group in &groups {
-                let print = (group.identity - elsewhere.start) as u32;
-                for _ in 0..group.count {
-                    let _ = self.back.remove(group.identity);
-                    self.insert_into_block(Place { block: number, location, print });
-                }
+            while let Some(identity) = self.back.remove_between(elsewhere.clone()) {
+                let print = (identity - elsewhere.start) as u32;
+                self.insert_into_block(Place { block: number, location, print });
             }
         }
     }
@@ -298,24 +328,18 @@ impl Table {
         self.prints_between(place, &range).count() as u64
     }
 
-    /// What is in of a range of identities, in order, appended to `groups`; they have one location.
-    pub(super) fn groups_between(&self, range: Range<u64>, groups: &mut Vec<Group>) {
+    /// Removes some one of a range of identities, and says which; they have one location.
+    pub(super) fn remove_between(&mut self, range: Range<u64>) -> Option<u64> {
         let place = self.cut.place_of(range.start);
-        let from = groups.len();
         if self.lives_in_back(place) {
             let behind = self.range_in_back(place, &range);
-            self.back.groups_between(behind.clone(), groups);
-            for group in &mut groups[from..] {
-                group.identity = group.identity - behind.start + range.start;
-            }
-            return;
+            let identity = self.back.remove_between(behind.clone())?;
+            self.take_back(place.block);
+            return Some(identity - behind.start + range.start);
         }
-        let mut prints: Vec<u32> = self.prints_between(place, &range).collect();
-        prints.sort_unstable();
-        for run in prints.chunk_by(|a, b| a == b) {
-            let identity = range.start + u64::from(run[0] - place.print);
-            groups.push(Group { identity, value: 0, count: run.len() as u64 });
-        }
+        let print = self.prints_between(place, &range).next()?;
+        self.remove(Place { print, ..place }).ok()?;
+        Some(range.start + u64::from(print - place.print))
     }
 
     /// The fingerprints of a block that are in a range of identities, which begins at this place.
@@ -486,8 +510,13 @@ impl Table {
 }
 
 #[inline]
+fn blocks_mut(words: &mut Words) -> &mut [Block] {
+    words.as_mut_slice().as_chunks_mut::<8>().0
+}
+
+#[inline]
 fn block_mut(words: &mut Words, number: u64) -> &mut Block {
-    &mut words.as_mut_slice().as_chunks_mut::<8>().0[number as usize]
+    &mut blocks_mut(words)[number as usize]
 }
 
 /// How many questions may wait for the memory of the back table.
@@ -496,21 +525,20 @@ const WAITING: usize = 8;
 /// Questions for the back table, asked some time after its memory was asked for.
 struct Waiting<'a> {
     table: &'a Table,
-    answers: &'a mut [bool],
     /// Numbers of answers, and identities of the back table.
     questions: [(usize, u64); WAITING],
     len: usize,
 }
 
 impl<'a> Waiting<'a> {
-    fn new(table: &'a Table, answers: &'a mut [bool]) -> Self {
-        Self { table, answers, questions: [(0, 0); WAITING], len: 0 }
+    fn new(table: &'a Table) -> Self {
+        Self { table, questions: [(0, 0); WAITING], len: 0 }
     }
 
     #[inline]
-    fn push(&mut self, number: usize, place: Place) {
+    fn push(&mut self, number: usize, place: Place, answers: &mut [bool]) {
         if self.len == WAITING {
-            self.settle();
+            self.settle(answers);
         }
         let identity = self.table.back_identity(place);
         self.table.back.prefetch(identity);
@@ -518,9 +546,9 @@ impl<'a> Waiting<'a> {
         self.len += 1;
     }
 
-    fn settle(&mut self) {
+    fn settle(&mut self, answers: &mut [bool]) {
         for &(number, identity) in &self.questions[..self.len] {
-            self.answers[number] = self.table.back.contains(identity);
+            answers[number] = self.table.back.contains(identity);
         }
         self.len = 0;
     }

@@ -4,9 +4,12 @@
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use core::arch::x86_64::{
-    __m256i, _mm256_alignr_epi8, _mm256_and_si256, _mm256_blendv_epi8, _mm256_cmpeq_epi8,
-    _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_permute2x128_si256,
-    _mm256_set1_epi8, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_storeu_si256,
+    __m256i, _mm_cvtsi32_si128, _mm256_alignr_epi8, _mm256_and_si256, _mm256_andnot_si256,
+    _mm256_blend_epi32, _mm256_blendv_epi8, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8,
+    _mm256_loadu_si256, _mm256_max_epi32, _mm256_movemask_epi8, _mm256_or_si256,
+    _mm256_permute2x128_si256, _mm256_permute4x64_epi64, _mm256_set1_epi8, _mm256_set1_epi64x,
+    _mm256_setr_epi8, _mm256_setr_epi64x, _mm256_setzero_si256, _mm256_sll_epi64,
+    _mm256_sllv_epi64, _mm256_srl_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi64,
 };
 
 use super::backend::Backend;
@@ -61,11 +64,11 @@ impl<const COMMON_ONLY: bool> Operations<COMMON_ONLY> {
         self,
         blocks: &[Block],
         cut: &Cut,
-        digests: &[Digest],
-        tell: impl FnMut(usize, Place, Option<bool>),
-    ) {
+        questions: (&[Digest], &mut [bool]),
+        from: usize,
+    ) -> Option<(usize, Place)> {
         // SAFETY: as in `find`.
-        unsafe { find_many::<COMMON_ONLY>(blocks, cut, digests, tell) }
+        unsafe { find_many::<COMMON_ONLY>(blocks, cut, questions, from) }
     }
 
     #[inline]
@@ -78,6 +81,36 @@ impl<const COMMON_ONLY: bool> Operations<COMMON_ONLY> {
     ) -> Inserted {
         // SAFETY: as in `find`.
         unsafe { insert::<COMMON_ONLY>(block, shape, location, print) }
+    }
+
+    /// As [`lower`](block::lower).
+    pub(super) fn lower(self, block: &mut Block, shape: &Shape) {
+        // SAFETY: as in `find`.
+        unsafe { lower::<COMMON_ONLY>(block, shape) }
+    }
+
+    /// As [`insert_many`](block::insert_many).
+    pub(super) fn insert_many(
+        self,
+        blocks: &mut [Block],
+        cut: &Cut,
+        digests: &[Digest],
+        from: usize,
+    ) -> Option<(usize, Place, Inserted)> {
+        // SAFETY: as in `find`.
+        unsafe { insert_many::<COMMON_ONLY>(blocks, cut, digests, from) }
+    }
+
+    /// As [`remove_many`](block::remove_many).
+    pub(super) fn remove_many(
+        self,
+        blocks: &mut [Block],
+        cut: &Cut,
+        digests: &[Digest],
+        from: usize,
+    ) -> Option<(usize, Place, Removed)> {
+        // SAFETY: as in `find`.
+        unsafe { remove_many::<COMMON_ONLY>(blocks, cut, digests, from) }
     }
 
     #[inline]
@@ -93,9 +126,19 @@ impl<const COMMON_ONLY: bool> Operations<COMMON_ONLY> {
     }
 }
 
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+fn lower<const COMMON_ONLY: bool>(block: &mut Block, shape: &Shape) {
+    block::lower::<Vectors>(block, known::<COMMON_ONLY>(shape));
+}
+
 #[inline(always)]
 fn known<const COMMON_ONLY: bool>(shape: &Shape) -> &Shape {
     if COMMON_ONLY { &COMMON } else { shape }
+}
+
+#[inline(always)]
+fn known_cut<const COMMON_ONLY: bool>(cut: &Cut) -> Cut {
+    if COMMON_ONLY { cut.with_shape(COMMON) } else { *cut }
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
@@ -112,11 +155,30 @@ fn find<const COMMON_ONLY: bool>(
 fn find_many<const COMMON_ONLY: bool>(
     blocks: &[Block],
     cut: &Cut,
+    questions: (&[Digest], &mut [bool]),
+    from: usize,
+) -> Option<(usize, Place)> {
+    block::find_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), questions, from)
+}
+
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+fn insert_many<const COMMON_ONLY: bool>(
+    blocks: &mut [Block],
+    cut: &Cut,
     digests: &[Digest],
-    tell: impl FnMut(usize, Place, Option<bool>),
-) {
-    let cut = if COMMON_ONLY { cut.with_shape(COMMON) } else { *cut };
-    block::find_many::<Vectors>(blocks, &cut, digests, tell);
+    from: usize,
+) -> Option<(usize, Place, Inserted)> {
+    block::insert_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), digests, from)
+}
+
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+fn remove_many<const COMMON_ONLY: bool>(
+    blocks: &mut [Block],
+    cut: &Cut,
+    digests: &[Digest],
+    from: usize,
+) -> Option<(usize, Place, Removed)> {
+    block::remove_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), digests, from)
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
@@ -241,5 +303,181 @@ impl Backend for Vectors {
             (place(low, low_down, low_at), place(high, high_down, high_at))
         };
         store(block, closed);
+    }
+
+    #[inline(always)]
+    fn open_field(block: &mut Block, end: u32, at: u32, width: u32, value: u64) {
+        let (low, high) = load(block);
+        // SAFETY: AVX2 as in `numbers`.
+        let opened = unsafe {
+            // The word before each.
+            let last = _mm256_permute4x64_epi64::<0b11_11_11_11>(low);
+            let before_low = _mm256_permute4x64_epi64::<0b10_01_00_00>(low);
+            let before_high = _mm256_permute4x64_epi64::<0b10_01_00_00>(high);
+            let before_high = _mm256_blend_epi32::<0b11>(before_high, last);
+            (
+                opened::<0>((low, before_low), (at, end), width, value),
+                opened::<1>((high, before_high), (at, end), width, value),
+            )
+        };
+        store(block, opened);
+    }
+
+    #[inline(always)]
+    fn close_field(block: &mut Block, end: u32, at: u32, width: u32, changed: u32, value: u64) {
+        let (low, high) = load(block);
+        let low = changed_to::<0>(low, changed, width, value);
+        let high = changed_to::<1>(high, changed, width, value);
+        // SAFETY: AVX2 as in `numbers`.
+        let closed = unsafe {
+            // The word after each.
+            let first = _mm256_permute4x64_epi64::<0>(high);
+            let after_low = _mm256_permute4x64_epi64::<0b11_11_10_01>(low);
+            let after_low = _mm256_blend_epi32::<0b1100_0000>(after_low, first);
+            let after_high = _mm256_permute4x64_epi64::<0b11_11_10_01>(high);
+            (
+                closed::<0>((low, after_low), (at, end), width),
+                closed::<1>((high, after_high), (at, end), width),
+            )
+        };
+        store(block, closed);
+    }
+}
+
+// Functions and not closures: these would be compiled without the instructions.
+
+/// A half, of which the words before each are known, with a field opened.
+#[inline(always)]
+fn opened<const HALF: i64>(
+    (old, before): (__m256i, __m256i),
+    (at, end): (u32, u32),
+    width: u32,
+    value: u64,
+) -> __m256i {
+    // SAFETY: AVX2 as in `numbers`.
+    unsafe {
+        let (up, carry) = (_mm_cvtsi32_si128(width as i32), _mm_cvtsi32_si128(64 - width as i32));
+        let shifted = _mm256_or_si256(_mm256_sll_epi64(old, up), _mm256_srl_epi64(before, carry));
+        let behind_all = from::<HALF>(end);
+        let moves = _mm256_andnot_si256(behind_all, from::<HALF>(at + width));
+        let new = _mm256_or_si256(_mm256_and_si256(shifted, moves), put::<HALF>(value, at));
+        _mm256_or_si256(around(old, from::<HALF>(at), behind_all), new)
+    }
+}
+
+/// A half, of which the words after each are known, with a field closed.
+#[inline(always)]
+fn closed<const HALF: i64>(
+    (old, after): (__m256i, __m256i),
+    (at, end): (u32, u32),
+    width: u32,
+) -> __m256i {
+    // SAFETY: AVX2 as in `numbers`.
+    unsafe {
+        let (down, carry) = (_mm_cvtsi32_si128(width as i32), _mm_cvtsi32_si128(64 - width as i32));
+        let shifted = _mm256_or_si256(_mm256_srl_epi64(old, down), _mm256_sll_epi64(after, carry));
+        let here = from::<HALF>(at);
+        let moves = _mm256_andnot_si256(from::<HALF>(end - width), here);
+        _mm256_or_si256(around(old, here, from::<HALF>(end)), _mm256_and_si256(shifted, moves))
+    }
+}
+
+/// A half with another value in a field.
+#[inline(always)]
+fn changed_to<const HALF: i64>(old: __m256i, at: u32, width: u32, value: u64) -> __m256i {
+    // SAFETY: AVX2 as in `numbers`.
+    unsafe {
+        let field = _mm256_andnot_si256(from::<HALF>(at + width), from::<HALF>(at));
+        _mm256_or_si256(_mm256_andnot_si256(field, old), put::<HALF>(value, at))
+    }
+}
+
+/// What lies before the one and behind the other.
+#[inline(always)]
+fn around(old: __m256i, here: __m256i, behind_all: __m256i) -> __m256i {
+    // SAFETY: AVX2 as in `numbers`.
+    unsafe { _mm256_or_si256(_mm256_andnot_si256(here, old), _mm256_and_si256(behind_all, old)) }
+}
+
+/// How far a bit of the block lies behind the beginning of each word of a half; less than 0 if before.
+#[inline(always)]
+fn distances<const HALF: i64>(bit: u32) -> __m256i {
+    // SAFETY: AVX2 as in `numbers`.
+    unsafe {
+        let starts =
+            _mm256_setr_epi64x(256 * HALF, 256 * HALF + 64, 256 * HALF + 128, 256 * HALF + 192);
+        _mm256_sub_epi64(_mm256_set1_epi64x(bit.into()), starts)
+    }
+}
+
+/// The bits of a half from this bit of the block on.
+#[inline(always)]
+fn from<const HALF: i64>(bit: u32) -> __m256i {
+    // SAFETY: AVX2 as in `numbers`.
+    unsafe {
+        // A shift by 64 or more leaves nothing, and there are none by less than 0.
+        let distances = _mm256_max_epi32(distances::<HALF>(bit), _mm256_setzero_si256());
+        _mm256_sllv_epi64(_mm256_set1_epi64x(-1), distances)
+    }
+}
+
+/// A half in which a value lies at this bit of the block, and zeros around it.
+#[inline(always)]
+fn put<const HALF: i64>(value: u64, bit: u32) -> __m256i {
+    // SAFETY: AVX2 as in `numbers`.
+    unsafe {
+        let (value, up) = (_mm256_set1_epi64x(value as i64), distances::<HALF>(bit));
+        let down = _mm256_sub_epi64(_mm256_setzero_si256(), up);
+        // A shift by 64 or more, or by less than 0, leaves nothing.
+        _mm256_or_si256(_mm256_sllv_epi64(value, up), _mm256_srlv_epi64(value, down))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::backend::Portable;
+    use super::*;
+
+    #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+    fn open(block: &mut Block, end: u32, at: u32, width: u32, value: u64) {
+        Vectors::open_field(block, end, at, width, value);
+    }
+
+    #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+    fn close(block: &mut Block, end: u32, at: u32, width: u32, changed: u32, value: u64) {
+        Vectors::close_field(block, end, at, width, changed, value);
+    }
+
+    /// Fields of every width at every position, also such as no shape has.
+    #[test]
+    fn fields_open_and_close_as_the_portable_ones() {
+        if Avx2::detect().is_none() {
+            return;
+        }
+        for width in 1..=16 {
+            for start in [0, 8, 63, 64, 250, 256] {
+                let fields = (512 - start) / width;
+                let end = start + fields * width;
+                let mut block = [0; 8].map(|_: u64| Digest(u64::from(width * end)).word(7));
+                let mut same = block;
+                for turn in 0..2 * fields {
+                    let random = Digest(turn.into()).word(u64::from(width));
+                    let at = start + random as u32 % fields * width;
+                    let changed =
+                        start + (random >> 32) as u32 % ((at - start) / width + 1) * width;
+                    let value = random >> 40 & ((1 << width) - 1);
+                    if turn % 2 == 0 {
+                        // SAFETY: detected above.
+                        unsafe { open(&mut block, end, at, width, value) };
+                        Portable::open_field(&mut same, end, at, width, value);
+                    } else {
+                        // SAFETY: detected above.
+                        unsafe { close(&mut block, end, at, width, changed, value) };
+                        Portable::close_field(&mut same, end, at, width, changed, value);
+                    }
+                    assert_eq!(block, same, "{width} bits at {at} of {start} to {end}");
+                }
+            }
+        }
     }
 }

@@ -415,33 +415,20 @@ impl Table {
         spilled.fold(in_cells, u64::saturating_add)
     }
 
-    /// What is in of a range of identities, in order, appended to `groups`.
-    pub(crate) fn groups_between(&self, range: Range<u64>, groups: &mut Vec<Group>) {
+    /// Removes some one of a range of identities, and says which.
+    pub(crate) fn remove_between(&mut self, range: Range<u64>) -> Option<u64> {
         let width = self.params.layout().fingerprint;
-        let from = groups.len();
-        for start in range.clone().step_by(1 << width) {
+        let in_cells = range.clone().step_by(1 << width).find_map(|start| {
             let place = self.place_of(start);
-            let view = self.store.bucket(place.bucket);
             let chain_start = start >> width << width;
-            for (_, Cell { print, extra }) in bucket::chain(view, place.location) {
-                let (identity, value) = (chain_start + print, extra);
-                if !range.contains(&identity) {
-                    continue;
-                }
-                match groups[from..].last_mut() {
-                    Some(last) if last.key() == (identity, value) => last.count += 1,
-                    _ => groups.push(Group { identity, value, count: 1 }),
-                }
-            }
-        }
-        for &entry in self.spill.range(range) {
-            match groups[from..].binary_search_by_key(&entry.key(), Group::key) {
-                Ok(at) => {
-                    groups[from + at].count = groups[from + at].count.saturating_add(entry.count);
-                }
-                Err(at) => groups.insert(from + at, entry),
-            }
-        }
+            bucket::chain(self.store.bucket(place.bucket), place.location)
+                .map(|(_, content)| chain_start + content.print)
+                .find(|identity| range.contains(identity))
+        });
+        let spilled = self.spill.range(range).first().map(|entry| entry.identity);
+        let identity = in_cells.or(spilled)?;
+        self.remove(self.place_of(identity), None).ok()?;
+        Some(identity)
     }
 
     /// Whether an identity with this value is in as often as cells can tell, and no more often.
