@@ -376,7 +376,12 @@ impl AnyFilter {
 
     /// A filter of whatever kind from any source of bytes, everything checked.
     pub fn read(source: &mut dyn Source, limits: Limits) -> Result<Self, WireError> {
-        let filter = Self::from_frame(Frame::read(source, limits)?)?;
+        Self::read_behind(Frame::read(source, limits)?)
+    }
+
+    /// A filter of whatever kind behind a header that was read and looked at, everything checked.
+    pub fn read_behind(frame: Frame<'_>) -> Result<Self, WireError> {
+        let filter = Self::from_frame(frame)?;
         filter.validate()?;
         Ok(filter)
     }

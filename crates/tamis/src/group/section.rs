@@ -64,7 +64,9 @@ pub(crate) fn read_list(frame: &mut Frame<'_>) -> Result<Vec<Group>, WireError> 
         let number = |at: usize| u64::from_le_bytes(entry.as_chunks::<8>().0[at]);
         Group { identity: number(0), value: number(1), count: number(2) }
     };
-    let groups: Vec<Group> = entries.iter().map(group).collect();
+    let mut groups = Vec::new();
+    groups.try_reserve_exact(entries.len()).map_err(|_| no_memory(bytes.len() as u64))?;
+    groups.extend(entries.iter().map(group));
     let in_order = groups.is_sorted_by(|a, b| a.key() < b.key());
     if groups.is_empty() || !rest.is_empty() || !in_order || groups.iter().any(|one| one.count == 0)
     {

@@ -154,32 +154,41 @@ fn new_table(params: RankParams, mode: Mode) -> Result<Table, WireError> {
     Table::new(params, mode).map_err(|refused| section::no_memory(refused.bytes))
 }
 
-/// The cells of the next bucket with their locations, in order of location and chain.
+/// A cell that was read: its location, its number in the bucket, its content.
+type Numbered = (u32, u32, Cell);
+
+/// The cells of the next bucket, in order of location and chain.
 fn read_bucket(
     reader: &mut BitReader<'_>,
     params: &RankParams,
-    cells: &mut Vec<(u32, Cell)>,
+    cells: &mut Vec<Numbered>,
 ) -> Option<()> {
     let layout = params.layout();
     let base = reader.get(layout.locations)?;
     cells.clear();
     let empty = Cell { print: 0, extra: 0 };
-    cells.extend((0..layout.locations).filter(|at| base >> at & 1 == 1).map(|at| (at, empty)));
-    // Set bit number t owns cell t: reading the bit of a cell may add a cell, and never more than bits are left.
+    let chains = (0..layout.locations).filter(|at| base >> at & 1 == 1);
+    cells.extend(chains.zip(0..).map(|(at, number)| (at, number, empty)));
+    // Set bit number t owns cell t: reading the bit of a cell may add a cell, and never more than there are bits for.
+    let most = reader.left() / u64::from(1 + layout.fingerprint + layout.extra);
     let mut number = 0;
     while number < cells.len() {
         if reader.get(1)? == 1 {
-            cells.push(cells[number]);
+            if cells.len() as u64 >= most || cells.try_reserve(1).is_err() {
+                return None;
+            }
+            cells.push((cells[number].0, u32::try_from(cells.len()).ok()?, empty));
         }
         number += 1;
     }
-    for (_, cell) in &mut *cells {
+    for (.., cell) in &mut *cells {
         cell.print = reader.get(layout.fingerprint)?;
     }
-    for (_, cell) in &mut *cells {
+    for (.., cell) in &mut *cells {
         cell.extra = reader.get(layout.extra)?;
     }
-    cells.sort_by_key(|&(location, _)| location); // Stable: chains stay as they are.
+    // By number too, so that chains stay as they are; a stable sort would take memory for a long bucket.
+    cells.sort_unstable_by_key(|&(location, number, _)| (location, number));
     Some(())
 }
 
@@ -187,17 +196,17 @@ fn read_bucket(
 fn add_bucket(
     table: &mut Table,
     number: u64,
-    cells: &[(u32, Cell)],
+    cells: &[Numbered],
     mode: Mode,
 ) -> Result<(), WireError> {
     let layout = table.params().layout();
     let start = number * (u64::from(layout.locations) << layout.fingerprint);
-    let same = |a: &(u32, Cell), b: &(u32, Cell)| {
-        (a.0, a.1.print) == (b.0, b.1.print) && (mode != Mode::Map || a.1.extra == b.1.extra)
+    let same = |a: &Numbered, b: &Numbered| {
+        (a.0, a.2.print) == (b.0, b.2.print) && (mode != Mode::Map || a.2.extra == b.2.extra)
     };
     let mut before: Option<(u32, u64, u64)> = None;
     for run in cells.chunk_by(same) {
-        let (location, first) = run[0];
+        let (location, _, first) = run[0];
         let value = if mode == Mode::Map { first.extra } else { 0 };
         let here = (location, first.print, value);
         if before.is_some_and(|before| before >= here) || run.len() > MAX_COPIES as usize {
@@ -206,11 +215,11 @@ fn add_bucket(
         before = Some(here);
         let count = match mode {
             Mode::Counting => {
-                let full = run[..run.len() - 1].iter().all(|cell| cell.1.extra == MAX_COUNTER);
+                let full = run[..run.len() - 1].iter().all(|cell| cell.2.extra == MAX_COUNTER);
                 if !full {
                     return Err(ORDER.into());
                 }
-                run.iter().map(|cell| cell.1.extra + 1).sum()
+                run.iter().map(|cell| cell.2.extra + 1).sum()
             }
             Mode::Set if run.len() > 1 => return Err(ORDER.into()),
             Mode::Set | Mode::Multiset | Mode::Map => run.len() as u64,

@@ -183,7 +183,14 @@ impl<'a> Frame<'a> {
         let section = self.next_section(role)?;
         check_encoding(&section, encoding)?;
         // All of it is there: the header was parsed against the input's length.
-        let mut bytes = vec![0; section.stored as usize];
+        let mut bytes = Vec::new();
+        let beyond = |_| WireError::Limit {
+            field: "section length",
+            need: section.stored,
+            limit: usize::MAX as u64,
+        };
+        bytes.try_reserve_exact(section.stored as usize).map_err(beyond)?;
+        bytes.resize(section.stored as usize, 0);
         self.fill(&section, &mut bytes)?;
         Ok((bytes, section.decoded))
     }
