@@ -17,21 +17,31 @@ use std::cell::Cell;
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-/// Bytes allocated less bytes freed, and the largest single request.
+/// Bytes allocated less bytes freed, the most that was, and the largest single request.
 #[derive(Clone, Copy)]
 struct Tally {
     held: i64,
+    peak: i64,
     largest: usize,
 }
 
 thread_local! {
     // Constant and without a destructor, so that reaching it never allocates.
-    static TALLY: Cell<Tally> = const { Cell::new(Tally { held: 0, largest: 0 }) };
+    static TALLY: Cell<Tally> = const { Cell::new(Tally { held: 0, peak: 0, largest: 0 }) };
 }
 
 /// Bytes that this thread has allocated and not freed. (Memory freed by another thread still counts here.)
 pub fn held() -> i64 {
     TALLY.get().held
+}
+
+/// The most bytes that this thread held at once while it ran something, beyond what it held before. A block that grows counts twice, old and new: not every
+/// allocator grows in place.
+pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
+    let before = held();
+    TALLY.set(Tally { peak: before, ..TALLY.get() });
+    let done = run();
+    (done, (TALLY.get().peak - before) as u64)
 }
 
 /// The largest single request of this thread since the last [`forget_largest`].
@@ -45,8 +55,10 @@ pub fn forget_largest() {
 }
 
 fn note(change: i64, request: usize) {
-    let Tally { held, largest } = TALLY.get();
-    TALLY.set(Tally { held: held + change, largest: largest.max(request) });
+    let Tally { held, peak, largest } = TALLY.get();
+    // Both blocks are there while one is copied to the other.
+    let peak = peak.max(held + change.max(request as i64));
+    TALLY.set(Tally { held: held + change, peak, largest: largest.max(request) });
 }
 
 // SAFETY: every call goes to the system's allocator with the caller's own arguments; the tally beside it
