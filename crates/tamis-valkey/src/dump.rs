@@ -10,11 +10,10 @@
 //! Numbers are little-endian. RDB files, chunks of a rewritten AOF and SCANDUMP all carry this; a layer that is to be built on a replica is announced by the
 //! same header, with its layout in place of the lengths. Bytes that come in are hostile: nothing is allocated for what they promise.
 
-use std::collections::TryReserveError;
+use tamis::wire::{Encoded, Encoding, Frame, Source};
+use tamis::{AnyFilter, AnyParams, HashId, Hasher, Kind, Limits, WireError};
 
-use tamis::wire::{Encoding, Frame};
-use tamis::{AnyFilter, AnyParams, HashId, Hasher, Kind, Limits};
-
+use crate::memory::{self, NoMemory};
 use crate::scaling::{Asked, Family, Layer, MOST_LAYERS, Scaling};
 
 /// The header of a filter.
@@ -30,6 +29,31 @@ const SPARE: u64 = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
+/// Why there is no filter from bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// They are not what this module writes.
+    Damaged,
+    /// There is no memory for what they hold.
+    Memory,
+}
+
+impl From<Damaged> for Refused {
+    fn from(_: Damaged) -> Self {
+        Self::Damaged
+    }
+}
+
+impl From<WireError> for Refused {
+    fn from(error: WireError) -> Self {
+        // What is beyond all limits was not there.
+        match error {
+            WireError::Limit { limit, .. } if limit == usize::MAX as u64 => Self::Memory,
+            _ => Self::Damaged,
+        }
+    }
+}
+
 /// What a header says.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
@@ -43,10 +67,11 @@ pub(crate) struct Header {
 
 impl Header {
     /// The header of a filter.
-    pub(crate) fn of(filter: &Scaling) -> Self {
-        let lengths = filter.layers().iter().map(|layer| layer.encode().len()).collect();
+    pub(crate) fn of(filter: &Scaling) -> Result<Self, NoMemory> {
+        let length = |layer| encode(layer).map(|encoded| encoded.len());
+        let lengths = filter.layers().iter().map(length).collect::<Result<_, _>>()?;
         let (asked, removed) = (*filter.asked(), filter.removed());
-        Self { asked, removed, lengths, distinct: filter.distinct().to_vec() }
+        Ok(Self { asked, removed, lengths, distinct: filter.distinct().to_vec() })
     }
 
     /// Bytes of all layers.
@@ -85,18 +110,18 @@ impl Header {
     }
 
     /// The filter with this header and these layers, if none takes more than so much memory.
-    pub(crate) fn assemble(&self, mut layers: &[u8], most: u64) -> Result<Scaling, Damaged> {
+    pub(crate) fn assemble(&self, mut layers: &[u8], most: u64) -> Result<Scaling, Refused> {
         let mut filters = Vec::new();
         for &length in &self.lengths {
             let length = usize::try_from(length).map_err(|_| Damaged)?;
-            let (layer, rest) = layers.split_at_checked(length).ok_or(Damaged)?;
-            filters.push(decode_layer(layer, most)?);
+            let (mut layer, rest) = layers.split_at_checked(length).ok_or(Damaged)?;
+            filters.push(read_layer(&mut layer, most)?);
             layers = rest;
         }
         if !layers.is_empty() {
-            return Err(Damaged);
+            return Err(Refused::Damaged);
         }
-        self.assemble_layers(filters)
+        Ok(self.assemble_layers(filters)?)
     }
 
     /// The filter with this header and these layers.
@@ -107,31 +132,78 @@ impl Header {
 
 /// A layer from its bytes. It may take so much memory at most, and no more than its bytes can stand for: the form in which few bytes stand for any number of
 /// cells is for the road, and we do not write it here.
-pub(crate) fn decode_layer(bytes: &[u8], most: u64) -> Result<AnyFilter, Damaged> {
-    let memory = (bytes.len() as u64).saturating_mul(EMPTINESS).saturating_add(SPARE).min(most);
-    let (limits, mut source) = (Limits { memory }, bytes);
-    let frame = Frame::read(&mut source, limits).map_err(|_| Damaged)?;
+pub(crate) fn read_layer(source: &mut dyn Source, most: u64) -> Result<AnyFilter, Refused> {
+    let bytes = source.remaining();
+    let memory = bytes.saturating_mul(EMPTINESS).saturating_add(SPARE).min(most);
+    let frame = Frame::read(source, Limits { memory })?;
     if frame.header().sections.iter().any(|section| section.encoding == Encoding::Packed) {
-        return Err(Damaged);
+        return Err(Refused::Damaged);
     }
-    AnyFilter::decode(bytes, limits).map_err(|_| Damaged)
+    let layer = AnyFilter::read_behind(frame)?;
+    if source.remaining() == 0 { Ok(layer) } else { Err(Refused::Damaged) }
 }
 
 /// At most so many bytes of the layers, from `start` on.
-pub(crate) fn chunk(filter: &Scaling, start: u64, most: usize) -> Result<Vec<u8>, TryReserveError> {
+pub(crate) fn chunk(filter: &Scaling, start: u64, most: usize) -> Result<Vec<u8>, NoMemory> {
     let mut out = Vec::new();
     let mut position = 0;
     for layer in filter.layers() {
-        let encoded = layer.encode();
+        let encoded = encode(layer)?;
         for piece in encoded.pieces() {
             let skipped = start.saturating_sub(position).min(piece.len() as u64) as usize;
             let taken = (piece.len() - skipped).min(most - out.len());
-            out.try_reserve(taken)?;
+            out.try_reserve(taken).map_err(|_| NoMemory)?;
             out.extend_from_slice(&piece[skipped..skipped + taken]);
             position += piece.len() as u64;
         }
     }
     Ok(out)
+}
+
+/// A layer as bytes.
+pub(crate) fn encode(layer: &AnyFilter) -> Result<Encoded<'_>, NoMemory> {
+    memory::ask(memory::to_encode(layer))?;
+    Ok(layer.encode())
+}
+
+/// Cuts bytes that come one after the other into pieces of one length and a last one, and hands these over.
+pub(crate) struct Cutter<P: FnMut(&[u8])> {
+    piece: Vec<u8>,
+    length: usize,
+    put: P,
+}
+
+impl<P: FnMut(&[u8])> Cutter<P> {
+    /// For so many bytes in pieces of that length.
+    pub(crate) fn new(bytes: u64, length: usize, put: P) -> Result<Self, NoMemory> {
+        let mut piece = Vec::new();
+        let most = usize::try_from(bytes).unwrap_or(length).min(length);
+        piece.try_reserve_exact(most).map_err(|_| NoMemory)?;
+        Ok(Self { piece, length, put })
+    }
+
+    /// Takes the bytes of a layer.
+    pub(crate) fn take(&mut self, layer: &Encoded<'_>) {
+        for mut bytes in layer.pieces() {
+            while !bytes.is_empty() {
+                let room = self.length - self.piece.len();
+                let (now, later) = bytes.split_at(bytes.len().min(room));
+                self.piece.extend_from_slice(now);
+                bytes = later;
+                if self.piece.len() == self.length {
+                    self.end();
+                }
+            }
+        }
+    }
+
+    /// Hands over what is left.
+    pub(crate) fn end(&mut self) {
+        if !self.piece.is_empty() {
+            (self.put)(&self.piece);
+            self.piece.clear();
+        }
+    }
 }
 
 /// The announcement of the next layer of a filter: replicas build what it says, and plan nothing.
@@ -258,7 +330,8 @@ mod tests {
                         for key in filter.keys()..fill {
                             filter.insert(filter.digest(&key.to_le_bytes())).unwrap();
                         }
-                        let header = Header::decode(&Header::of(&filter).encode()).unwrap();
+                        let header =
+                            Header::decode(&Header::of(&filter).unwrap().encode()).unwrap();
                         let bytes = chunk(&filter, 0, usize::MAX).unwrap();
                         let back = header.assemble(&bytes, u64::MAX).unwrap();
                         let id = |filter: &Scaling| filter.layers()[0].content_id();

@@ -8,17 +8,19 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::{mem, ptr, slice};
 
+use tamis::wire::Source;
 use valkey_module::raw::{
     self, RedisModuleCommandArg, RedisModuleCommandInfo, RedisModuleCommandKeySpec, RedisModuleCtx,
-    RedisModuleDefragCtx, RedisModuleDigest, RedisModuleIO, RedisModuleInfoCtx, RedisModuleKey,
-    RedisModuleString, RedisModuleType, RedisModuleTypeMethods,
+    RedisModuleDefragCtx, RedisModuleDigest, RedisModuleEvent, RedisModuleIO, RedisModuleInfoCtx,
+    RedisModuleKey, RedisModuleString, RedisModuleType, RedisModuleTypeMethods,
 };
 
 use crate::commands::{COMMANDS, Command};
-use crate::dump::{self, Header};
+use crate::dump::{self, Cutter, Header};
+use crate::memory::{self, NoMemory};
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::{Family, Scaling};
 use crate::settings::{self, Number, Rate};
@@ -32,6 +34,8 @@ const VERSION: c_int = 20800;
 const ENCODING: c_int = 1;
 /// Bytes of a chunk in a rewritten AOF and in SCANDUMP, as clients know it.
 pub(crate) const CHUNK: usize = 16 << 20;
+/// Bytes of a piece in RDB files: the server compresses each, and takes as much memory for that. Shorter layers are one piece.
+const PIECE: usize = 1 << 20;
 /// Filters up to this size are moved when the server defragments: larger arrays do not share pages with others.
 const MOVED: u64 = 1 << 14;
 
@@ -115,11 +119,20 @@ unsafe impl GlobalAlloc for ServerMemory {
 /// Whether so much memory can be had now: asked before work whose steps cannot say no.
 pub(crate) fn can_allocate(bytes: u64) -> bool {
     let Ok(bytes) = usize::try_from(bytes) else { return false };
-    let block = server!(RedisModule_TryAlloc(bytes.max(1)));
-    if !block.is_null() {
-        server!(RedisModule_Free(block));
+    // SAFETY: reading pointers that the server filled in; unit tests have no server, and memory.
+    let (Some(allocate), Some(free)) =
+        (unsafe { (raw::RedisModule_TryAlloc, raw::RedisModule_Free) })
+    else {
+        return cfg!(test);
+    };
+    // SAFETY: the block is given back at once.
+    unsafe {
+        let block = allocate(bytes.max(1));
+        if !block.is_null() {
+            free(block);
+        }
+        !block.is_null()
     }
-    !block.is_null()
 }
 
 /// A command that the server asks us to run.
@@ -396,24 +409,70 @@ macro_rules! runners {
 const RUNNERS: [Runner; COMMANDS.len()] = runners!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
     17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33);
 
-/// Saves a value into an RDB file.
+/// Whether the server writes a file, or all of a file to a replica: now, in this process.
+static SAVES_ALL: AtomicBool = AtomicBool::new(false);
+
+const PERSISTENCE: RedisModuleEvent =
+    RedisModuleEvent { id: raw::REDISMODULE_EVENT_PERSISTENCE, dataver: 1 };
+
+/// Hears of the beginning and the end of such writing.
+unsafe extern "C" fn persistence(
+    _: *mut RedisModuleCtx,
+    _: RedisModuleEvent,
+    what: u64,
+    _: *mut c_void,
+) {
+    let over =
+        [raw::REDISMODULE_SUBEVENT_PERSISTENCE_ENDED, raw::REDISMODULE_SUBEVENT_PERSISTENCE_FAILED];
+    SAVES_ALL.store(!over.contains(&what), Relaxed);
+}
+
+/// Lets what the server is writing fail. Modules are given no word for this, but a command that does not exist is an error of the stream, in files of both
+/// forms, and writes nothing.
+fn fail(io: *mut RedisModuleIO) {
+    let reason = c"none: no memory to save a filter";
+    server!(RedisModule_EmitAOF(io, reason.as_ptr(), c"".as_ptr()));
+}
+
+/// Saves a value into an RDB file, or for DUMP.
 unsafe extern "C" fn save(io: *mut RedisModuleIO, value: *mut c_void) {
-    guarded((), || {
+    let saved = guarded(Err(NoMemory), || {
         // SAFETY: the server hands us a value of our type.
-        let value = unsafe { &*value.cast::<Value>() };
-        let put = |bytes: &[u8]| {
-            server!(RedisModule_SaveStringBuffer(io, bytes.as_ptr().cast(), bytes.len()));
-        };
-        if let Some(Loading { header, received }) = value.as_loading() {
-            server!(RedisModule_SaveUnsigned(io, 1));
-            put(&header.encode());
-            put(received);
-        } else if let Ok(filter) = value.filter() {
-            server!(RedisModule_SaveUnsigned(io, 0));
-            put(&Header::of(filter).encode());
-            filter.layers().iter().for_each(|layer| put(&layer.encode().to_vec()));
-        }
+        save_value(io, unsafe { &*value.cast::<Value>() })
     });
+    if saved.is_err() {
+        fail(io);
+    }
+}
+
+fn save_value(io: *mut RedisModuleIO, value: &Value) -> Result<(), NoMemory> {
+    let put = |bytes: &[u8]| {
+        server!(RedisModule_SaveStringBuffer(io, bytes.as_ptr().cast(), bytes.len()));
+    };
+    // What one key is dumped to is all in memory: as it grows, and once more as the reply.
+    let room_to_dump = |bytes: u64| {
+        let all = if SAVES_ALL.load(Relaxed) { 0 } else { bytes.saturating_mul(3) };
+        memory::ask(all)
+    };
+    if let Some(Loading { header, received }) = value.as_loading() {
+        let bytes = received.len() as u64;
+        room_to_dump(bytes)?;
+        memory::ask(bytes)?; // The server compresses a string into another.
+        server!(RedisModule_SaveUnsigned(io, 1));
+        put(&header.encode());
+        put(received);
+    } else if let Ok(filter) = value.filter() {
+        let header = Header::of(filter)?;
+        room_to_dump(header.total())?;
+        server!(RedisModule_SaveUnsigned(io, 0));
+        put(&header.encode());
+        for (layer, &bytes) in filter.layers().iter().zip(&header.lengths) {
+            let mut pieces = Cutter::new(bytes, PIECE, put)?;
+            pieces.take(&dump::encode(layer)?);
+            pieces.end();
+        }
+    }
+    Ok(())
 }
 
 /// Loads a value from an RDB file, or from the payload of RESTORE, which anybody may have forged.
@@ -432,49 +491,92 @@ unsafe extern "C" fn load<const FAMILY: usize>(
 
 fn load_value(io: *mut RedisModuleIO) -> Option<Value> {
     let state = server!(RedisModule_LoadUnsigned(io));
-    let header = with_loaded(io, |bytes| Header::decode(bytes).ok())?;
+    let header = Header::decode(Loaded::next(io)?.bytes()).ok()?;
     match state {
         0 => {
             let mut layers = Vec::new();
             for &length in &header.lengths {
-                layers.push(with_loaded(io, |bytes| {
-                    let whole = bytes.len() as u64 == length;
-                    whole.then(|| dump::decode_layer(bytes, u64::MAX).ok()).flatten()
-                })?);
+                let mut pieces = Pieces { io, left: length, piece: None, read: 0 };
+                layers.push(dump::read_layer(&mut pieces, u64::MAX).ok()?);
             }
             header.assemble_layers(layers).ok().map(Value::ready)
         }
-        1 => with_loaded(io, |bytes| {
+        1 => {
+            let loaded = Loaded::next(io)?;
             let mut received = Vec::new();
-            received.try_reserve_exact(bytes.len()).ok()?;
-            received.extend_from_slice(bytes);
+            received.try_reserve_exact(loaded.bytes().len()).ok()?;
+            received.extend_from_slice(loaded.bytes());
             let partial = (received.len() as u64) < header.total();
-            partial.then(|| Value::loaded(Loading { header: header.clone(), received }))
-        }),
+            partial.then(|| Value::loaded(Loading { header, received }))
+        }
         _ => None,
     }
 }
 
-/// Reads the next string of an RDB file.
-fn with_loaded<T>(io: *mut RedisModuleIO, read: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
-    /// Given back even if reading panics.
-    struct Loaded(*mut c_char);
-    impl Drop for Loaded {
-        fn drop(&mut self) {
-            server!(RedisModule_Free(self.0.cast()));
+/// A string of an RDB file, given back when done with.
+struct Loaded {
+    data: *mut c_char,
+    len: usize,
+}
+
+impl Loaded {
+    /// The next one, if there is one, and memory for it.
+    fn next(io: *mut RedisModuleIO) -> Option<Self> {
+        if server!(RedisModule_IsIOError(io)) != 0 {
+            return None;
         }
+        let mut len = 0;
+        let data = server!(RedisModule_LoadStringBuffer(io, &raw mut len));
+        (!data.is_null()).then_some(Self { data, len })
     }
-    if server!(RedisModule_IsIOError(io)) != 0 {
-        return None;
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the server allocated so many bytes, which are ours until freed.
+        unsafe { slice::from_raw_parts(self.data.cast(), self.len) }
     }
-    let mut len = 0;
-    let data = server!(RedisModule_LoadStringBuffer(io, &raw mut len));
-    if data.is_null() {
-        return None;
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        server!(RedisModule_Free(self.data.cast()));
     }
-    let data = Loaded(data);
-    // SAFETY: the server allocated so many bytes, which are ours until freed.
-    read(unsafe { slice::from_raw_parts(data.0.cast(), len) })
+}
+
+/// The strings that a layer was cut into.
+struct Pieces {
+    io: *mut RedisModuleIO,
+    /// Bytes of the layer that were not read yet.
+    left: u64,
+    piece: Option<Loaded>,
+    /// Bytes of the piece that were read.
+    read: usize,
+}
+
+impl Source for Pieces {
+    fn remaining(&self) -> u64 {
+        self.left
+    }
+
+    fn read(&mut self, mut buffer: &mut [u8]) -> Result<(), String> {
+        while !buffer.is_empty() {
+            let bytes = self.piece.as_ref().map(Loaded::bytes).unwrap_or_default();
+            let now = (bytes.len() - self.read).min(buffer.len());
+            if now == 0 {
+                let next = Loaded::next(self.io).ok_or("no piece, or no memory for it")?;
+                if !(1..=self.left).contains(&(next.len as u64)) {
+                    return Err("a piece ends where no layer does".into());
+                }
+                (self.piece, self.read) = (Some(next), 0);
+                continue;
+            }
+            let (filled, rest) = buffer.split_at_mut(now);
+            filled.copy_from_slice(&bytes[self.read..self.read + now]);
+            self.read += now;
+            self.left -= now as u64;
+            buffer = rest;
+        }
+        Ok(())
+    }
 }
 
 /// Writes the commands that make a value anew.
@@ -483,40 +585,53 @@ unsafe extern "C" fn rewrite(
     key: *mut RedisModuleString,
     value: *mut c_void,
 ) {
-    guarded((), || {
+    let written = guarded(Err(NoMemory), || {
         // SAFETY: the server hands us a value of our type.
-        let value = unsafe { &*value.cast::<Value>() };
-        let command = match value.family() {
-            Family::Bloom => c"BF.LOADCHUNK",
-            Family::Cuckoo => c"CF.LOADCHUNK",
-        };
-        let emit = |iter: u64, bytes: &[u8]| {
-            server!(RedisModule_EmitAOF(
-                io,
-                command.as_ptr(),
-                c"slb".as_ptr(),
-                key,
-                iter as c_longlong,
-                bytes.as_ptr().cast::<c_char>(),
-                bytes.len()
-            ));
-        };
-        if let Some(Loading { header, received }) = value.as_loading() {
-            emit(1, &header.encode());
-            if !received.is_empty() {
-                emit(received.len() as u64 + 1, received);
-            }
-        } else if let Ok(filter) = value.filter() {
-            let header = Header::of(filter);
-            emit(1, &header.encode());
-            let mut start = 0;
-            while start < header.total() {
-                let Ok(bytes) = dump::chunk(filter, start, CHUNK) else { return };
-                start += bytes.len() as u64;
-                emit(start + 1, &bytes);
-            }
-        }
+        rewrite_value(io, key, unsafe { &*value.cast::<Value>() })
     });
+    if written.is_err() {
+        fail(io);
+    }
+}
+
+fn rewrite_value(
+    io: *mut RedisModuleIO,
+    key: *mut RedisModuleString,
+    value: &Value,
+) -> Result<(), NoMemory> {
+    let command = match value.family() {
+        Family::Bloom => c"BF.LOADCHUNK",
+        Family::Cuckoo => c"CF.LOADCHUNK",
+    };
+    let emit = |iter: u64, bytes: &[u8]| {
+        server!(RedisModule_EmitAOF(
+            io,
+            command.as_ptr(),
+            c"slb".as_ptr(),
+            key,
+            iter as c_longlong,
+            bytes.as_ptr().cast::<c_char>(),
+            bytes.len()
+        ));
+    };
+    let mut end = 0;
+    let chunk = |bytes: &[u8]| {
+        end += bytes.len() as u64;
+        emit(end + 1, bytes);
+    };
+    if let Some(Loading { header, received }) = value.as_loading() {
+        emit(1, &header.encode());
+        received.chunks(CHUNK).for_each(chunk);
+    } else if let Ok(filter) = value.filter() {
+        let header = Header::of(filter)?;
+        emit(1, &header.encode());
+        let mut chunks = Cutter::new(header.total(), CHUNK, chunk)?;
+        for layer in filter.layers() {
+            chunks.take(&dump::encode(layer)?);
+        }
+        chunks.end();
+    }
+    Ok(())
 }
 
 unsafe extern "C" fn memory_usage(value: *const c_void) -> usize {
@@ -551,7 +666,7 @@ unsafe extern "C" fn copy(
     guarded(ptr::null_mut(), || {
         // SAFETY: the server hands us a value of our type.
         let value = unsafe { &*value.cast::<Value>() };
-        if !can_allocate(value.memory()) {
+        if memory::ask(value.memory()).is_err() {
             return ptr::null_mut();
         }
         Box::into_raw(Box::new(value.clone())).cast()
@@ -832,7 +947,9 @@ pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
             && create_type(ctx, Family::Cuckoo, c"tamis-cf-")
             && COMMANDS.iter().zip(RUNNERS).all(|(one, run)| create_command(ctx, one, run))
             && create_settings(ctx)
-            && server!(RedisModule_RegisterInfoFunc(ctx, Some(info))) == OK;
+            && server!(RedisModule_RegisterInfoFunc(ctx, Some(info))) == OK
+            && server!(RedisModule_SubscribeToServerEvent(ctx, PERSISTENCE, Some(persistence)))
+                == OK;
         if done { OK } else { ERR }
     })
 }

@@ -12,6 +12,7 @@ mod arguments;
 mod commands;
 mod dump;
 mod ffi;
+mod memory;
 mod plans;
 mod remembered;
 mod reply;

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use tamis::{OutOfMemory, PlanError};
 
+use crate::memory::NoMemory;
+
 /// An answer; RESP2 and RESP3 spell some of these differently.
 #[derive(Debug)]
 pub(crate) enum Reply {
@@ -68,6 +70,12 @@ impl From<String> for Refusal {
 impl From<OutOfMemory> for Refusal {
     fn from(_: OutOfMemory) -> Self {
         "ERR Insufficient memory to create filter".into()
+    }
+}
+
+impl From<NoMemory> for Refusal {
+    fn from(_: NoMemory) -> Self {
+        "ERR Insufficient memory".into()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-use crate::dump::Header;
+use crate::dump::{Header, Refused};
 use crate::reply::Refusal;
 use crate::scaling::{Family, Scaling};
 
@@ -114,11 +114,16 @@ impl Value {
         loading.received.try_reserve(data.len()).map_err(|_| BadChunk::Memory)?;
         loading.received.extend_from_slice(data);
         if end == loading.header.total() {
-            let Ok(filter) = loading.header.assemble(&loading.received, most) else {
-                loading.received.truncate(start);
-                return Err(BadChunk::Damaged);
-            };
-            self.state = State::Ready(filter);
+            match loading.header.assemble(&loading.received, most) {
+                Ok(filter) => self.state = State::Ready(filter),
+                Err(refused) => {
+                    loading.received.truncate(start);
+                    return Err(match refused {
+                        Refused::Damaged => BadChunk::Damaged,
+                        Refused::Memory => BadChunk::Memory,
+                    });
+                }
+            }
         }
         Ok(())
     }

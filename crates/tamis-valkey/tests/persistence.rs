@@ -17,6 +17,55 @@ fn a_saved_file_brings_them_back() {
     }
 }
 
+/// Payloads of RESTORE that were written before layers were cut into pieces (with Redis 7.0.15, by DUMP): they are read for ever, and small ones are still
+/// written as they were.
+#[test]
+fn old_payloads_are_read() {
+    let set: &[u8] = include_bytes!("golden/set.dump");
+    let multiset: &[u8] = include_bytes!("golden/multiset.dump");
+    let large: &[u8] = include_bytes!("golden/large.dump");
+    let partial: &[u8] = include_bytes!("golden/partial.dump");
+    for kind in Kind::ALL {
+        let server = Server::start(kind, &[]);
+        let mut client = server.client();
+        for (key, payload) in
+            [("set", set), ("multiset", multiset), ("large", large), ("partial", partial)]
+        {
+            let said = client.send(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", payload]);
+            assert_eq!(said.to_string(), "OK", "{key}");
+            // The last ten bytes are the server's version and checksum.
+            let again = client.send(&["DUMP", key]).bytes().to_vec();
+            let body = |bytes: &[u8]| bytes[..bytes.len() - 10].to_vec();
+            if key == "large" {
+                let again = client.send(&[b"RESTORE".as_slice(), b"again", b"0", &again]);
+                assert_eq!(again.to_string(), "OK");
+            } else {
+                assert_eq!(body(&again), body(payload), "{key}");
+            }
+        }
+        let large = ["\"237c4d7d1f9194570a24118e321cd2e2\""];
+        assert_eq!(id_of(&mut client, "large"), large);
+        assert_eq!(id_of(&mut client, "again"), large);
+        assert_eq!(
+            id_of(&mut client, "set"),
+            [
+                "\"6927ba7f3ea881109f745a0f98659cd0\"",
+                "\"ebf3c005dcafc8e38532444fb48086c3\"",
+                "\"b4e3a39d13f7215ec416357596f93e9d\""
+            ]
+        );
+        assert_eq!(
+            id_of(&mut client, "multiset"),
+            ["\"54b09d77efcb025f649ab0754968603a\"", "\"835fa99d5a2e1f13752caae36e00862a\""]
+        );
+        for number in 0..100 {
+            assert_eq!(client.send(&["BF.EXISTS", "set", &number.to_string()]).int(), 1);
+        }
+        assert_eq!(client.say("TAMIS.COUNT multiset 7 52").to_string(), "[302, 0]");
+        assert!(client.say("BF.EXISTS partial 1").to_string().contains("still being loaded"));
+    }
+}
+
 #[test]
 fn a_rewritten_log_brings_them_back() {
     for kind in Kind::ALL {

@@ -6,6 +6,7 @@
 use super::grow;
 use crate::dump::{self, Header};
 use crate::ffi::{CHUNK, Call};
+use crate::memory;
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::Family;
 use crate::settings;
@@ -35,13 +36,14 @@ pub(super) fn scan(
         Reply::Array(vec![Reply::number(iterator), Reply::Bulk(bytes)])
     };
     if iterator == 0 {
-        return Ok(Some(pair(1, Header::of(filter).encode())));
+        return Ok(Some(pair(1, Header::of(filter)?.encode())));
     }
     let Some(start) = u64::try_from(iterator).ok().and_then(|iterator| iterator.checked_sub(1))
     else {
         return Ok(None);
     };
-    let bytes = dump::chunk(filter, start, CHUNK).map_err(|_| "ERR Insufficient memory")?;
+    let bytes = dump::chunk(filter, start, CHUNK)?;
+    memory::ask(bytes.len() as u64)?; // The server copies the reply.
     if bytes.is_empty() {
         return Ok(None);
     }

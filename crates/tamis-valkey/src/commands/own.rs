@@ -1,11 +1,13 @@
 //! TAMIS.*: what the commands of others do not offer.
 
-use tamis::{AnyFilter, ContentId, Delta, Effort, Filter, Hasher, Limits};
+use tamis::wire::Frame;
+use tamis::{AnyFilter, ContentId, Delta, Effort, Filter, Hasher, Limits, WireError};
 
 use super::grow;
 use crate::arguments::{fraction, integer, is};
 use crate::dump;
-use crate::ffi::{Call, can_allocate};
+use crate::ffi::Call;
+use crate::memory::{self, NoMemory};
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::{Asked, Family, MOST_LAYERS, Scaling, distinct_in};
 use crate::settings::{self, MOST_CAPACITY, MOST_EXPANSION};
@@ -13,8 +15,6 @@ use crate::value::Value;
 
 /// The most that TAMIS.INCRBY adds or removes at once: it takes a step for each.
 const MOST_STEPS: i64 = 100_000;
-/// Bytes that work on the content of a filter may take for each of its keys.
-const WORK: u64 = 100;
 
 /// TAMIS.LAYER: what a primary did, done again.
 pub(super) fn layer(call: &mut Call<'_>) -> Answer {
@@ -68,7 +68,7 @@ fn rate(filter: &Scaling) -> f64 {
 pub(super) fn info(call: &mut Call<'_>) -> Answer {
     let value = call.find(1, None)?.ok_or("ERR not found")?;
     let filter = value.filter()?;
-    room_to_work(filter)?;
+    room_to_identify(filter)?;
     let asked = filter.asked();
     let layers = filter.layers().iter().map(|layer| {
         Reply::Map(vec![
@@ -110,10 +110,9 @@ fn family_of(word: &[u8]) -> Result<Family, Refusal> {
         .ok_or_else(|| "ERR the family is BLOOM or CUCKOO".into())
 }
 
-/// Refuses work whose steps could run out of memory.
-fn room_to_work(filter: &Scaling) -> Result<(), Refusal> {
-    let bytes = filter.keys().saturating_mul(WORK).saturating_add(2 * filter.memory());
-    if can_allocate(bytes) { Ok(()) } else { Err("ERR Insufficient memory".into()) }
+/// Asks for the memory that it takes to look at all layers, one after the other.
+fn room_to_identify(filter: &Scaling) -> Result<(), NoMemory> {
+    memory::ask(filter.layers().iter().map(memory::to_identify).max().unwrap_or(0))
 }
 
 /// The layer that a command names: the only one, or that with a number.
@@ -150,8 +149,10 @@ fn options(call: &Call<'_>, start: usize) -> Result<(Option<i64>, bool), Refusal
 pub(super) fn dump(call: &mut Call<'_>) -> Answer {
     let (number, packed) = options(call, 2)?;
     let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
-    room_to_work(filter)?;
     let layer = &filter.layers()[chosen(filter, number)?];
+    let work = if packed { memory::to_collect(layer) } else { memory::to_encode(layer) };
+    // The bytes in one, and again as the server's reply.
+    memory::ask(work.saturating_add(2 * (memory::bytes(layer) + memory::SPARE)))?;
     let bytes = if packed { layer.pack(Effort::Best).to_vec() } else { layer.encode().to_vec() };
     Ok(Reply::Bulk(bytes))
 }
@@ -164,8 +165,12 @@ pub(super) fn load(call: &mut Call<'_>) -> Answer {
     }
     let memory = settings::FILTER_BYTES.get();
     let limits = if call.is_replay() { Limits::NONE } else { Limits { memory } };
-    let layer = AnyFilter::decode(call.argument(3), limits)
-        .map_err(|error| Refusal::from(format!("ERR {error}")))?;
+    let refuse = |error: WireError| Refusal::from(format!("ERR {error}"));
+    let mut data = call.argument(3);
+    let frame = Frame::read(&mut data, limits).map_err(refuse)?;
+    memory::ask(memory::to_decode(frame.header()))?;
+    let layer = AnyFilter::read_behind(frame).map_err(refuse)?;
+    memory::ask(memory::to_merge(&layer))?; // To count what is distinct.
     let Some(capacity) = Some(layer.capacity().max(layer.keys())).filter(|&keys| keys > 0) else {
         return Err("ERR the filter does not say how many keys it is for".into());
     };
@@ -195,8 +200,9 @@ pub(super) fn delta(call: &mut Call<'_>) -> Answer {
     let text = str::from_utf8(call.argument(2)).unwrap_or_default();
     let since = u128::from_str_radix(text, 16).map_err(|_| "ERR a content id is hexadecimal")?;
     let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
-    room_to_work(filter)?;
     let layer = chosen(filter, number)?;
+    // The base and what differs, and again as the server's reply.
+    memory::ask(memory::to_collect(&filter.layers()[layer]).saturating_mul(3))?;
     let base = filter.recall(ContentId(since));
     let layers = filter.layers();
     let id = layers[layer].content_id();
@@ -251,31 +257,28 @@ pub(super) fn incrby(call: &mut Call<'_>) -> Answer {
 /// TAMIS.MERGE.
 pub(super) fn merge(call: &mut Call<'_>) -> Answer {
     let mut sources = Vec::new();
+    let mut family = None;
     for at in 2..call.len() {
-        let source = call.find(at, None)?.ok_or("ERR not found")?.filter()?;
-        sources.push((at, source.asked().family, source.memory()));
+        let source = call.find(at, family)?.ok_or("ERR not found")?.filter()?;
+        family = Some(source.asked().family);
+        sources.push(source);
     }
-    let family = sources[0].1;
-    let old = call.find(1, Some(family))?.map(|value| value.filter()).transpose()?;
-    let total = sources
-        .iter()
-        .map(|source| source.2)
-        .fold(old.map_or(0, Scaling::memory), u64::saturating_add);
+    let old = call.find(1, family)?.map(|value| value.filter()).transpose()?;
+    let all = || sources.iter().copied().chain(old);
+    let total = all().map(Scaling::memory).fold(0, u64::saturating_add);
     grow::check_size(call, total)?;
-    if !can_allocate(total.saturating_mul(2)) {
-        return Err("ERR Insufficient memory".into());
-    }
+    let work = all().flat_map(Scaling::layers).map(memory::to_merge);
+    memory::ask(work.fold(total.saturating_mul(2), u64::saturating_add))?;
     // Beside the old one, so that it is unchanged if something does not fit.
     let mut merged = old.cloned();
-    for (at, ..) in sources {
-        let source = call.find(at, Some(family))?.ok_or("ERR not found")?.filter()?;
+    for source in sources {
         match &mut merged {
             None => merged = Some(source.clone()),
             Some(merged) => merged.merge(source)?,
         }
     }
     let merged = merged.ok_or("ERR not found")?;
-    room_to_work(&merged)?;
+    room_to_identify(&merged)?;
     let rate = rate(&merged);
     call.put(1, Value::ready(merged))?;
     call.replicate();

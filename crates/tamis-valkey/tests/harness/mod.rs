@@ -150,8 +150,17 @@ impl Server {
 
     /// Bytes of memory that the process holds now.
     pub fn resident(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// Bytes of addresses that the process has now, used or not: what `ulimit` limits.
+    pub fn address_space(&self) -> u64 {
+        self.status("VmSize:")
+    }
+
+    fn status(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 

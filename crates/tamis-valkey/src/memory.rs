@@ -1,0 +1,146 @@
+//! Memory that work on a layer takes beside it.
+//!
+//! Steps of the library that collect what a layer holds cannot say that there is no memory: the server would end there. So what they may take is asked for
+//! before, in one block that is given back. The figures are bounds of what was measured for every kind; a test measures them again.
+
+use tamis::wire::Header;
+use tamis::{AnyFilter, Filter, Kind};
+
+use crate::ffi::can_allocate;
+
+/// There is no memory for what was to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoMemory;
+
+/// Asks for so many bytes, which work is about to take.
+pub(crate) fn ask(bytes: u64) -> Result<(), NoMemory> {
+    if can_allocate(bytes) { Ok(()) } else { Err(NoMemory) }
+}
+
+/// Headers, checksums and such.
+pub(crate) const SPARE: u64 = 1 << 16;
+/// Bytes for every identity while all are collected, compared or packed: lists that grow take up to three times their length.
+const IDENTITY: u64 = 200;
+
+/// What a layer holds itself, and at most what its bytes are without what is spare.
+pub(crate) fn bytes(layer: &AnyFilter) -> u64 {
+    layer.footprint() / 8
+}
+
+/// What it takes to encode a layer. Arrays are borrowed where they lie.
+pub(crate) fn to_encode(layer: &AnyFilter) -> u64 {
+    match layer.kind() {
+        Kind::Bloom | Kind::Blocked | Kind::Counting => SPARE + bytes(layer) / 1024,
+        _ => SPARE + 3 * bytes(layer),
+    }
+}
+
+/// What it takes to find the content id and the rate.
+pub(crate) fn to_identify(layer: &AnyFilter) -> u64 {
+    match layer.kind() {
+        Kind::Bloom | Kind::Blocked | Kind::Counting => SPARE,
+        Kind::DLeft => to_collect(layer),
+        _ => SPARE + 2 * bytes(layer),
+    }
+}
+
+/// What it takes to read a layer whose header says this, itself included.
+pub(crate) fn to_decode(header: &Header) -> u64 {
+    let decoded = header.sections.iter().map(|section| section.decoded);
+    decoded.fold(0, u64::saturating_add).saturating_mul(4).saturating_add(SPARE)
+}
+
+/// What it takes to merge a layer into another, and to count what is distinct then.
+pub(crate) fn to_merge(layer: &AnyFilter) -> u64 {
+    if keeps_identities(layer.kind()) { to_collect(layer) } else { SPARE }
+}
+
+fn keeps_identities(kind: Kind) -> bool {
+    use Kind::{BlockedRank, DLeft, RankCounting, RankIndexed, RankMap, RankSet};
+    matches!(kind, RankIndexed | RankSet | RankCounting | RankMap | BlockedRank | DLeft)
+}
+
+/// What it takes to pack a layer, to unpack it, or to find a delta between two like it.
+pub(crate) fn to_collect(layer: &AnyFilter) -> u64 {
+    let bytes = bytes(layer);
+    let work = match layer.kind() {
+        kind if keeps_identities(kind) => {
+            // Copies are counted: a cell has three bits at least.
+            let identities = layer.keys().min(bytes.saturating_mul(8) / 3);
+            identities.saturating_mul(IDENTITY).saturating_add(bytes.saturating_mul(3))
+        }
+        // Every counter that changed, with its place.
+        Kind::Counting => bytes.saturating_mul(64),
+        _ => bytes.saturating_mul(5),
+    };
+    work.saturating_add(SPARE)
+}
+
+#[cfg(test)]
+mod tests {
+    use tamis::wire::Frame;
+    use tamis::{AnyParams, Delta, Effort, Goal, Hasher, Label, Limits};
+    use tamis_report::memory::{CountingAllocator, peak_of};
+
+    use super::*;
+    use crate::scaling::distinct_in;
+
+    #[global_allocator]
+    static MEMORY: CountingAllocator = CountingAllocator;
+
+    fn header_of(mut bytes: &[u8]) -> Header {
+        Frame::read(&mut bytes, Limits::NONE).unwrap().header().clone()
+    }
+
+    fn filled(empty: &AnyFilter, keys: u64, copies: u64) -> AnyFilter {
+        let mut layer = empty.clone();
+        let insert = layer.as_insert().unwrap();
+        for key in (0..keys).cycle().take((keys * copies) as usize) {
+            insert.insert_digest(Hasher::default().digest_bytes(&key.to_le_bytes())).unwrap();
+        }
+        layer
+    }
+
+    #[test]
+    fn work_takes_no_more_than_was_asked_for() {
+        // A little more than a power of two: lists have just grown.
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.can_insert()) {
+            for (capacity, rate) in [(1, 0.25), (8_300, 0.25), (8_300, 0.01), (8_300, 1e-5)] {
+                let params = AnyParams::plan(kind, &Goal::rate(capacity, rate)).unwrap();
+                let empty = params.build(Label::planned(Hasher::default(), capacity)).unwrap();
+                for (keys, copies) in
+                    [(0, 0), (capacity / 50, 1), (capacity, 1), (capacity / 5, 20)]
+                {
+                    let layer = filled(&empty, keys, copies);
+                    let check = |what: &str, peak: u64, asked: u64| {
+                        assert!(peak <= asked, "{kind:?} {rate} {keys} {what}: {peak} > {asked}");
+                    };
+                    let encoded = peak_of(|| layer.encode().len());
+                    check("encode", encoded.1, to_encode(&layer));
+                    assert!(encoded.0 <= bytes(&layer) + SPARE);
+                    let identified = peak_of(|| (layer.content_id(), layer.rate()));
+                    check("identify", identified.1, to_identify(&layer));
+                    for effort in [Effort::Fast, Effort::Best] {
+                        let packed = peak_of(|| layer.pack(effort).to_vec());
+                        check("pack", packed.1, to_collect(&layer));
+                        assert!(packed.0.len() as u64 <= bytes(&layer) + SPARE);
+                        let unpacked = peak_of(|| AnyFilter::decode(&packed.0, Limits::NONE));
+                        check("unpack", unpacked.1, to_collect(&layer));
+                        check("decode packed", unpacked.1, to_decode(&header_of(&packed.0)));
+                    }
+                    let encoded = layer.encode().to_vec();
+                    let decoded = peak_of(|| AnyFilter::decode(&encoded, Limits::NONE));
+                    check("decode", decoded.1, to_decode(&header_of(&encoded)));
+                    for (old, new) in [(&empty, &layer), (&layer, &empty)] {
+                        let delta =
+                            peak_of(|| Delta::between(old, new).map(|d| d.encode().to_vec()));
+                        check("delta", delta.1, to_collect(&layer));
+                    }
+                    let mut merged = empty.clone();
+                    let done = peak_of(|| (merged.merge(&layer).is_ok(), distinct_in(&merged)));
+                    check("merge", done.1, to_merge(&layer));
+                }
+            }
+        }
+    }
+}

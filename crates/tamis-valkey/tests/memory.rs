@@ -1,0 +1,140 @@
+//! Memory that is not there: an error, or it is done all the same; never the end of the server.
+#![allow(missing_docs)]
+
+mod harness;
+
+use harness::{Client, Kind, Resp, Server, rounds};
+
+/// Makes filters of 60 and 50 megabytes, or as many as there is room for.
+fn prepare(client: &mut Client) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    for (key, reserve, add) in [
+        ("set", "BF.RESERVE set 0.01 40000000", "BF.MADD set"),
+        ("multiset", "CF.RESERVE multiset 30000000", "CF.INSERT multiset ITEMS"),
+    ] {
+        let made = client.say(reserve).to_string();
+        if made != "OK" {
+            assert_eq!(made, "-ERR Insufficient memory to create filter");
+            continue;
+        }
+        keys.push(key);
+        let items: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
+        assert!(!client.say(&format!("{add} {}", items.join(" "))).is_error());
+        if key == "set" {
+            // An array is written from where it lies.
+            assert_eq!(client.say("SAVE").to_string(), "OK");
+        }
+    }
+    keys
+}
+
+/// Everything that copies, collects or writes a filter. What is refused is refused in these words.
+fn work(server: &mut Server, key: &str) -> (u32, u32) {
+    let mut client = server.client();
+    let family = if key == "set" { "BF" } else { "CF" };
+    let (mut done, mut refused) = (0, 0);
+    let mut dumped = Resp::Nil;
+    for (line, reason) in [
+        (format!("TAMIS.INFO {key}"), "-ERR Insufficient memory"),
+        ("SAVE".to_string(), "-ERR"),
+        (format!("DUMP {key}"), ""),
+        (format!("{family}.SCANDUMP {key} 0"), "-ERR Insufficient memory"),
+        (format!("{family}.SCANDUMP {key} 1"), "-ERR Insufficient memory"),
+        (format!("TAMIS.DUMP {key}"), "-ERR Insufficient memory"),
+        (format!("TAMIS.DUMP {key} PACKED"), "-ERR Insufficient memory"),
+        (format!("TAMIS.DELTA {key} 0"), "-ERR Insufficient memory"),
+        (format!("COPY {key} copy"), "-ERR"),
+        ("DEL copy".to_string(), ""),
+        (format!("TAMIS.MERGE merged {key}"), "-ERR Insufficient memory"),
+        (format!("TAMIS.MERGE merged {key}"), "-ERR Insufficient memory"),
+        ("DEL merged".to_string(), ""),
+        ("BF.RESERVE more 0.01 40000000".to_string(), "-ERR Insufficient memory to create filter"),
+        ("DEL more".to_string(), ""),
+        ("CF.RESERVE more 30000000".to_string(), "-ERR Insufficient memory to create filter"),
+        ("DEL more".to_string(), ""),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let Some(reply) = client.try_send(&words) else { panic!("{line}: {}", server.log()) };
+        if reply.is_error() {
+            let text = reply.to_string();
+            assert!(!reason.is_empty() && text.starts_with(reason), "{line}: {text}");
+            refused += 1;
+        } else {
+            done += 1;
+        }
+        if line.starts_with("DUMP") {
+            dumped = reply;
+        }
+    }
+    let restore = [b"RESTORE".as_slice(), b"restored", b"0", dumped.bytes()];
+    let Some(reply) = client.try_send(&restore) else { panic!("RESTORE: {}", server.log()) };
+    match reply.to_string().as_str() {
+        "OK" => done += 1,
+        "-ERR Bad data format" => refused += 1,
+        other => panic!("RESTORE: {other}"),
+    }
+    client.say("DEL restored");
+    assert!(server.is_running(), "{}", server.log());
+    (done, refused)
+}
+
+/// From too little for anything to enough for all.
+#[test]
+fn with_little_memory_the_server_goes_on() {
+    let steps = rounds("TAMIS_LIMITS", 5);
+    for kind in Kind::ALL {
+        let base = Server::start(kind, &[]).address_space();
+        let (mut done, mut refused) = (0, 0);
+        for step in 0..steps {
+            let limit = base + (40 << 20) + u64::from(step) * (800 << 20) / u64::from(steps);
+            let limit = (limit / 1024).to_string();
+            let mut server = Server::start(kind, &["ulimit", &limit]);
+            for key in prepare(&mut server.client()) {
+                let (here, not) = work(&mut server, key);
+                println!("{kind:?}, {limit} kB: {key}: {here} done, {not} refused");
+                done += here;
+                refused += not;
+            }
+        }
+        assert!(done > 0 && refused > 0, "the limits are wrong: {done} done, {refused} refused");
+    }
+}
+
+/// With two gigabytes of address space, what does not fit is an error, and not the end.
+#[test]
+fn memory_that_is_not_there_is_an_error() {
+    for kind in Kind::ALL {
+        let mut server = Server::start(kind, &["ulimit", "2000000"]);
+        let mut client = server.client();
+        client.say("CONFIG SET bf.max-filter-bytes 9000000000000000000");
+        for reserve in [
+            "BF.RESERVE f 0.000000001 1073741824 NONSCALING",
+            "CF.RESERVE f 1073741824 ERROR 0.0001",
+        ] {
+            assert_eq!(
+                client.say(reserve).to_string(),
+                "-ERR Insufficient memory to create filter"
+            );
+        }
+        client.say("BF.RESERVE f 0.01 10 EXPANSION 32768");
+        let items: Vec<String> = (0..400_000).map(|number| number.to_string()).collect();
+        let mut refused = Resp::Nil;
+        for part in items.chunks(1000) {
+            let mut command = vec!["BF.MADD", "f"];
+            command.extend(part.iter().map(String::as_str));
+            refused = client.send(&command).elements().last().unwrap().clone();
+            if refused.is_error() {
+                break;
+            }
+        }
+        assert_eq!(refused.to_string(), "-ERR problem inserting into filter");
+        // One of 1.3 GB can be made, but neither copied nor worked on.
+        assert_eq!(client.say("BF.RESERVE g 0.01 900000000").to_string(), "OK");
+        assert!(
+            client.say("COPY g h").to_string().starts_with('-')
+                || client.say("EXISTS h").int() == 0
+        );
+        assert_eq!(client.say("TAMIS.DUMP g").to_string(), "-ERR Insufficient memory");
+        assert!(server.is_running());
+    }
+}
