@@ -35,7 +35,7 @@ const ENCODING: c_int = 1;
 /// Bytes of a chunk in a rewritten AOF and in SCANDUMP, as clients know it.
 pub(crate) const CHUNK: usize = 16 << 20;
 /// Bytes of a piece in RDB files: the server compresses each, and takes as much memory for that. Shorter layers are one piece.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 16;
 /// Filters up to this size are moved when the server defragments: larger arrays do not share pages with others.
 const MOVED: u64 = 1 << 14;
 
@@ -113,25 +113,6 @@ unsafe impl GlobalAlloc for ServerMemory {
             };
             free(block.cast());
         }
-    }
-}
-
-/// Whether so much memory can be had now: asked before work whose steps cannot say no.
-pub(crate) fn can_allocate(bytes: u64) -> bool {
-    let Ok(bytes) = usize::try_from(bytes) else { return false };
-    // SAFETY: reading pointers that the server filled in; unit tests have no server, and memory.
-    let (Some(allocate), Some(free)) =
-        (unsafe { (raw::RedisModule_TryAlloc, raw::RedisModule_Free) })
-    else {
-        return cfg!(test);
-    };
-    // SAFETY: the block is given back at once.
-    unsafe {
-        let block = allocate(bytes.max(1));
-        if !block.is_null() {
-            free(block);
-        }
-        !block.is_null()
     }
 }
 
@@ -467,8 +448,10 @@ fn save_value(io: *mut RedisModuleIO, value: &Value) -> Result<(), NoMemory> {
         server!(RedisModule_SaveUnsigned(io, 0));
         put(&header.encode());
         for (layer, &bytes) in filter.layers().iter().zip(&header.lengths) {
+            let encoded = dump::encode(layer)?;
             let mut pieces = Cutter::new(bytes, PIECE, put)?;
-            pieces.take(&dump::encode(layer)?);
+            memory::ask(2 * PIECE as u64)?; // For the server, which compresses a piece.
+            pieces.take(&encoded);
             pieces.end();
         }
     }

@@ -1,20 +1,35 @@
 //! Memory that work on a layer takes beside it.
 //!
 //! Steps of the library that collect what a layer holds cannot say that there is no memory: the server would end there. So what they may take is asked for
-//! before, in one block that is given back. The figures are bounds of what was measured for every kind; a test measures them again.
+//! before, and given back. The figures are bounds of what was measured for every kind; a test measures them again.
+
+use std::hint::black_box;
+use std::iter;
 
 use tamis::wire::Header;
 use tamis::{AnyFilter, Filter, Kind};
-
-use crate::ffi::can_allocate;
 
 /// There is no memory for what was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoMemory;
 
-/// Asks for so many bytes, which work is about to take.
+/// Blocks of each size that lists may want while they grow; and the largest that is not for large ones, in allocators that keep these apart.
+const GROWING: usize = 4;
+const LARGEST: u64 = 4 << 20;
+
+/// Asks for so many bytes, which work is about to take: in one block, with smaller ones of every size beside it.
 pub(crate) fn ask(bytes: u64) -> Result<(), NoMemory> {
-    if can_allocate(bytes) { Ok(()) } else { Err(NoMemory) }
+    let halves = iter::successors(Some(bytes.min(LARGEST)), |size| Some(size / 2));
+    let sizes = halves.take_while(|&size| size > SPARE / 4);
+    let mut blocks: Vec<Vec<u8>> = Vec::new();
+    for size in sizes.flat_map(|size| iter::repeat_n(size, GROWING)).chain([bytes]) {
+        let mut block = Vec::new();
+        let size = usize::try_from(size).map_err(|_| NoMemory)?;
+        block.try_reserve_exact(size).map_err(|_| NoMemory)?;
+        blocks.push(block);
+    }
+    black_box(blocks); // An allocation that nobody looks at need not take place.
+    Ok(())
 }
 
 /// Headers, checksums and such.
