@@ -116,6 +116,48 @@ fn with_little_memory_the_server_goes_on() {
     }
 }
 
+/// Sends the dump of a filter to another server; the last reply.
+fn transfer(from: &mut Client, to: &mut Client, family: &str, key: &str) -> String {
+    let (mut iterator, mut said) = ("0".to_string(), String::new());
+    loop {
+        let reply = from.send(&[&format!("{family}.SCANDUMP"), key, &iterator]);
+        iterator = reply.elements()[0].int().to_string();
+        if iterator == "0" || said.starts_with('-') {
+            return said;
+        }
+        let load = format!("{family}.LOADCHUNK");
+        let data = reply.elements()[1].bytes();
+        said = to.send(&[load.as_bytes(), key.as_bytes(), iterator.as_bytes(), data]).to_string();
+    }
+}
+
+/// Layers that find no memory, and chunks: in the words that clients know.
+#[test]
+fn refusals_are_those_that_clients_know() {
+    for kind in Kind::ALL {
+        let rich = Server::start(kind, &[]);
+        let limit = (rich.address_space() / 1024 + 100_000).to_string();
+        let poor = Server::start(kind, &["ulimit", &limit]);
+        let (mut rich, mut poor) = (rich.client(), poor.client());
+        // The second layer is to be 32,768 times the first.
+        poor.say("CF.RESERVE c 5000 EXPANSION 32768");
+        let items: Vec<String> = (0..6000).map(|number| number.to_string()).collect();
+        poor.say(&format!("CF.INSERT c ITEMS {}", items.join(" ")));
+        assert_eq!(poor.say("CF.ADD c one-more").to_string(), "-ERR Insufficient memory");
+        assert_eq!(poor.say("CF.INSERT c ITEMS one-more").to_string(), "[-1]");
+        assert_eq!(poor.say("CF.EXISTS c 17").int(), 1);
+        poor.say("CONFIG SET bf.max-filter-bytes 9000000000000000000");
+        assert_eq!(poor.say("CF.ADD c one-more").to_string(), "-ERR Insufficient memory");
+        // Half a gigabyte in which there is next to nothing.
+        assert_eq!(rich.say("CF.RESERVE big 200000000").to_string(), "OK");
+        rich.say("CF.ADD big x");
+        assert_eq!(transfer(&mut rich, &mut poor, "CF", "big"), "-Couldn't create filter!");
+        assert_eq!(rich.say("BF.RESERVE wide 0.01 60000000").to_string(), "OK");
+        let said = transfer(&mut rich, &mut poor, "BF", "wide");
+        assert_eq!(said, "-ERR Insufficient memory to create filter");
+    }
+}
+
 /// With two gigabytes of address space, what does not fit is an error, and not the end.
 #[test]
 fn memory_that_is_not_there_is_an_error() {

@@ -126,6 +126,22 @@ fn settings_are_checked_and_used() {
     }
 }
 
+/// A filter that lets half of all strangers in says nothing.
+#[test]
+fn high_rates_are_capped_and_logged() {
+    for kind in Kind::ALL {
+        let server = Server::start(kind, &[]);
+        let mut client = server.client();
+        client.say("BF.RESERVE a 0.5 100");
+        client.say("BF.INSERT b ERROR 0.9 ITEMS x");
+        for key in ["a", "b"] {
+            let info = client.say(&format!("TAMIS.INFO {key}"));
+            assert_eq!(info.field("asked_rate").to_string(), "\"0.25\"");
+        }
+        assert!(server.log().contains("error rate 0.5 is capped to 0.25"));
+    }
+}
+
 fn ask(client: &mut Client, command: &str, from: u32, to: u32) -> u32 {
     let mut found = 0;
     for start in (from..to).step_by(1000) {

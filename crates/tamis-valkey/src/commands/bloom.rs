@@ -231,6 +231,7 @@ pub(super) fn loadchunk(call: &mut Call<'_>) -> Answer {
         gap: "ERR invalid offset - no link found",
         too_long: "ERR invalid chunk - Too big for current filter",
         damaged: "ERR received bad data",
+        memory: "ERR Insufficient memory to create filter",
     };
     chunks::load(call, iterator, &texts)
 }

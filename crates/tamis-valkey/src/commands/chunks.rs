@@ -22,6 +22,8 @@ pub(super) struct Texts {
     pub(super) gap: &'static str,
     pub(super) too_long: &'static str,
     pub(super) damaged: &'static str,
+    /// There is no memory for the filter.
+    pub(super) memory: &'static str,
 }
 
 /// The next chunk after an iterator; `None` when there is none.
@@ -73,7 +75,7 @@ pub(super) fn load(call: &mut Call<'_>, iterator: i64, texts: &Texts) -> Answer 
             BadChunk::Gap => texts.gap,
             BadChunk::TooLong => texts.too_long,
             BadChunk::Damaged => texts.damaged,
-            BadChunk::Memory => "ERR Insufficient memory to create filter",
+            BadChunk::Memory => texts.memory,
         })?;
     }
     call.replicate();

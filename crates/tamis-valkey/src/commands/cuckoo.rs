@@ -206,12 +206,13 @@ pub(super) fn info(call: &mut Call<'_>) -> Answer {
     ]))
 }
 
-/// CF.SCANDUMP.
+/// CF.SCANDUMP. Of a filter that holds nothing clients expect no chunk.
 pub(super) fn scandump(call: &mut Call<'_>) -> Answer {
     let iterator = integer(call.argument(2)).filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or("Invalid position")?;
-    let end = || Reply::Array(vec![Reply::Int(0), Reply::Null]);
-    Ok(chunks::scan(call, Family::Cuckoo, iterator)?.unwrap_or_else(end))
+    let is_empty = to_ask(call, Family::Cuckoo)?.is_some_and(|filter| filter.keys() == 0);
+    let chunk = if is_empty { None } else { chunks::scan(call, Family::Cuckoo, iterator)? };
+    Ok(chunk.unwrap_or_else(|| Reply::Array(vec![Reply::Int(0), Reply::Null])))
 }
 
 /// CF.LOADCHUNK.
@@ -225,6 +226,7 @@ pub(super) fn loadchunk(call: &mut Call<'_>) -> Answer {
         gap: "Couldn't load chunk!",
         too_long: "Couldn't load chunk!",
         damaged: "Couldn't load chunk!",
+        memory: "Couldn't create filter!",
     };
     chunks::load(call, iterator, &texts)
 }
