@@ -20,6 +20,8 @@ use crate::scaling::{Asked, Family, Layer, MOST_LAYERS, Scaling};
 const FILTER: [u8; 8] = *b"TAMISVK1";
 /// The announcement of a layer.
 const LAYER: [u8; 8] = *b"TAMISVL1";
+/// Bytes of a chunk in a rewritten log and in SCANDUMP, as clients know it.
+pub(crate) const CHUNK: usize = 16 << 20;
 /// How much more memory than bytes a layer may take: empty buckets are stored in a few bits each.
 const EMPTINESS: u64 = 256;
 /// What it may take beyond that: small ones are rounded up.
@@ -184,15 +186,18 @@ impl<P: FnMut(&[u8])> Cutter<P> {
 
     /// Takes the bytes of a layer.
     pub(crate) fn take(&mut self, layer: &Encoded<'_>) {
-        for mut bytes in layer.pieces() {
-            while !bytes.is_empty() {
-                let room = self.length - self.piece.len();
-                let (now, later) = bytes.split_at(bytes.len().min(room));
-                self.piece.extend_from_slice(now);
-                bytes = later;
-                if self.piece.len() == self.length {
-                    self.end();
-                }
+        layer.pieces().for_each(|bytes| self.take_bytes(bytes));
+    }
+
+    /// Takes bytes.
+    pub(crate) fn take_bytes(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = self.length - self.piece.len();
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            self.piece.extend_from_slice(now);
+            bytes = later;
+            if self.piece.len() == self.length {
+                self.end();
             }
         }
     }

@@ -11,7 +11,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::{mem, ptr, slice};
 
-use tamis::wire::Source;
 use valkey_module::raw::{
     self, RedisModuleCommandArg, RedisModuleCommandInfo, RedisModuleCommandKeySpec, RedisModuleCtx,
     RedisModuleDefragCtx, RedisModuleDigest, RedisModuleEvent, RedisModuleIO, RedisModuleInfoCtx,
@@ -19,23 +18,19 @@ use valkey_module::raw::{
 };
 
 use crate::commands::{COMMANDS, Command};
-use crate::dump::{self, Cutter, Header};
+use crate::files;
 use crate::memory::{self, NoMemory};
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::{Family, Scaling};
 use crate::settings::{self, Number, Rate};
 use crate::syntax::{self, Type};
-use crate::value::{ALIVE, Loading, Value};
+use crate::value::{ALIVE, Value};
 
 /// The name and the version that clients look for before they use these commands: those of the module that had them first.
 const NAME: &CStr = c"bf";
 const VERSION: c_int = 20800;
 /// The version of what RDB files hold.
 const ENCODING: c_int = 1;
-/// Bytes of a chunk in a rewritten AOF and in SCANDUMP, as clients know it.
-pub(crate) const CHUNK: usize = 16 << 20;
-/// Bytes of a piece in RDB files: the server compresses each, and takes as much memory for that. Shorter layers are one piece.
-const PIECE: usize = 1 << 16;
 /// Filters up to this size are moved when the server defragments: larger arrays do not share pages with others.
 const MOVED: u64 = 1 << 14;
 
@@ -390,8 +385,12 @@ macro_rules! runners {
 const RUNNERS: [Runner; COMMANDS.len()] = runners!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
     17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33);
 
-/// Whether the server writes a file, or all of a file to a replica: now, in this process.
 static SAVES_ALL: AtomicBool = AtomicBool::new(false);
+
+/// Whether the server writes a whole file, to the disk or to a replica, now and in this process; else what is saved is one value, for DUMP.
+pub(crate) fn saves_all() -> bool {
+    SAVES_ALL.load(Relaxed)
+}
 
 const PERSISTENCE: RedisModuleEvent =
     RedisModuleEvent { id: raw::REDISMODULE_EVENT_PERSISTENCE, dataver: 1 };
@@ -408,112 +407,52 @@ unsafe extern "C" fn persistence(
     SAVES_ALL.store(!over.contains(&what), Relaxed);
 }
 
-/// Lets what the server is writing fail. Modules are given no word for this, but a command that does not exist is an error of the stream, in files of both
-/// forms, and writes nothing.
-fn fail(io: *mut RedisModuleIO) {
-    let reason = c"none: no memory to save a filter";
-    server!(RedisModule_EmitAOF(io, reason.as_ptr(), c"".as_ptr()));
-}
+/// What the server writes a value to or reads it from: an RDB file, a log, the payload of DUMP and RESTORE.
+#[derive(Clone, Copy)]
+pub(crate) struct Stream(*mut RedisModuleIO);
 
-/// Saves a value into an RDB file, or for DUMP.
-unsafe extern "C" fn save(io: *mut RedisModuleIO, value: *mut c_void) {
-    let saved = guarded(Err(NoMemory), || {
-        // SAFETY: the server hands us a value of our type.
-        save_value(io, unsafe { &*value.cast::<Value>() })
-    });
-    if saved.is_err() {
-        fail(io);
+impl Stream {
+    /// Writes a number.
+    pub(crate) fn put_number(self, number: u64) {
+        server!(RedisModule_SaveUnsigned(self.0, number));
+    }
+
+    /// Writes a string.
+    pub(crate) fn put(self, bytes: &[u8]) {
+        server!(RedisModule_SaveStringBuffer(self.0, bytes.as_ptr().cast(), bytes.len()));
+    }
+
+    /// The next number; 0 if there is none.
+    pub(crate) fn take_number(self) -> u64 {
+        server!(RedisModule_LoadUnsigned(self.0))
+    }
+
+    /// The next string, if there is one, and memory for it.
+    pub(crate) fn take(self) -> Option<Loaded> {
+        if server!(RedisModule_IsIOError(self.0)) != 0 {
+            return None;
+        }
+        let mut len = 0;
+        let data = server!(RedisModule_LoadStringBuffer(self.0, &raw mut len));
+        (!data.is_null()).then_some(Loaded { data, len })
+    }
+
+    /// Lets what the server is writing fail. Modules are given no word for this, but a command that does not exist is an error of the stream, in files of both
+    /// forms, and writes nothing.
+    fn fail(self) {
+        let reason = c"none: no memory to save a filter";
+        server!(RedisModule_EmitAOF(self.0, reason.as_ptr(), c"".as_ptr()));
     }
 }
 
-fn save_value(io: *mut RedisModuleIO, value: &Value) -> Result<(), NoMemory> {
-    let put = |bytes: &[u8]| {
-        server!(RedisModule_SaveStringBuffer(io, bytes.as_ptr().cast(), bytes.len()));
-    };
-    // What one key is dumped to is all in memory: as it grows, and once more as the reply.
-    let room_to_dump = |bytes: u64| {
-        let all = if SAVES_ALL.load(Relaxed) { 0 } else { bytes.saturating_mul(3) };
-        memory::ask(all)
-    };
-    if let Some(Loading { header, received }) = value.as_loading() {
-        let bytes = received.len() as u64;
-        room_to_dump(bytes)?;
-        memory::ask(bytes)?; // The server compresses a string into another.
-        server!(RedisModule_SaveUnsigned(io, 1));
-        put(&header.encode());
-        put(received);
-    } else if let Ok(filter) = value.filter() {
-        let header = Header::of(filter)?;
-        room_to_dump(header.total())?;
-        server!(RedisModule_SaveUnsigned(io, 0));
-        put(&header.encode());
-        for (layer, &bytes) in filter.layers().iter().zip(&header.lengths) {
-            let encoded = dump::encode(layer)?;
-            let mut pieces = Cutter::new(bytes, PIECE, put)?;
-            memory::ask(2 * PIECE as u64)?; // For the server, which compresses a piece.
-            pieces.take(&encoded);
-            pieces.end();
-        }
-    }
-    Ok(())
-}
-
-/// Loads a value from an RDB file, or from the payload of RESTORE, which anybody may have forged.
-unsafe extern "C" fn load<const FAMILY: usize>(
-    io: *mut RedisModuleIO,
-    encoding: c_int,
-) -> *mut c_void {
-    guarded(ptr::null_mut(), || {
-        let loaded = (encoding == ENCODING).then(|| load_value(io)).flatten();
-        match loaded.filter(|value| value.family() as usize == FAMILY) {
-            Some(value) => Box::into_raw(Box::new(value)).cast(),
-            None => ptr::null_mut(),
-        }
-    })
-}
-
-fn load_value(io: *mut RedisModuleIO) -> Option<Value> {
-    let state = server!(RedisModule_LoadUnsigned(io));
-    let header = Header::decode(Loaded::next(io)?.bytes()).ok()?;
-    match state {
-        0 => {
-            let mut layers = Vec::new();
-            for &length in &header.lengths {
-                let mut pieces = Pieces { io, left: length, piece: None, read: 0 };
-                layers.push(dump::read_layer(&mut pieces, u64::MAX).ok()?);
-            }
-            header.assemble_layers(layers).ok().map(Value::ready)
-        }
-        1 => {
-            let loaded = Loaded::next(io)?;
-            let mut received = Vec::new();
-            received.try_reserve_exact(loaded.bytes().len()).ok()?;
-            received.extend_from_slice(loaded.bytes());
-            let partial = (received.len() as u64) < header.total();
-            partial.then(|| Value::loaded(Loading { header, received }))
-        }
-        _ => None,
-    }
-}
-
-/// A string of an RDB file, given back when done with.
-struct Loaded {
+/// A string that was read, given back when done with.
+pub(crate) struct Loaded {
     data: *mut c_char,
     len: usize,
 }
 
 impl Loaded {
-    /// The next one, if there is one, and memory for it.
-    fn next(io: *mut RedisModuleIO) -> Option<Self> {
-        if server!(RedisModule_IsIOError(io)) != 0 {
-            return None;
-        }
-        let mut len = 0;
-        let data = server!(RedisModule_LoadStringBuffer(io, &raw mut len));
-        (!data.is_null()).then_some(Self { data, len })
-    }
-
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: the server allocated so many bytes, which are ours until freed.
         unsafe { slice::from_raw_parts(self.data.cast(), self.len) }
     }
@@ -525,41 +464,30 @@ impl Drop for Loaded {
     }
 }
 
-/// The strings that a layer was cut into.
-struct Pieces {
-    io: *mut RedisModuleIO,
-    /// Bytes of the layer that were not read yet.
-    left: u64,
-    piece: Option<Loaded>,
-    /// Bytes of the piece that were read.
-    read: usize,
+/// Saves a value into an RDB file, or for DUMP.
+unsafe extern "C" fn save(io: *mut RedisModuleIO, value: *mut c_void) {
+    let stream = Stream(io);
+    let saved = guarded(Err(NoMemory), || {
+        // SAFETY: the server hands us a value of our type.
+        files::save(stream, unsafe { &*value.cast::<Value>() })
+    });
+    if saved.is_err() {
+        stream.fail();
+    }
 }
 
-impl Source for Pieces {
-    fn remaining(&self) -> u64 {
-        self.left
-    }
-
-    fn read(&mut self, mut buffer: &mut [u8]) -> Result<(), String> {
-        while !buffer.is_empty() {
-            let bytes = self.piece.as_ref().map(Loaded::bytes).unwrap_or_default();
-            let now = (bytes.len() - self.read).min(buffer.len());
-            if now == 0 {
-                let next = Loaded::next(self.io).ok_or("no piece, or no memory for it")?;
-                if !(1..=self.left).contains(&(next.len as u64)) {
-                    return Err("a piece ends where no layer does".into());
-                }
-                (self.piece, self.read) = (Some(next), 0);
-                continue;
-            }
-            let (filled, rest) = buffer.split_at_mut(now);
-            filled.copy_from_slice(&bytes[self.read..self.read + now]);
-            self.read += now;
-            self.left -= now as u64;
-            buffer = rest;
+/// Loads a value from an RDB file, or from the payload of RESTORE, which anybody may have forged.
+unsafe extern "C" fn load<const FAMILY: usize>(
+    io: *mut RedisModuleIO,
+    encoding: c_int,
+) -> *mut c_void {
+    guarded(ptr::null_mut(), || {
+        let loaded = (encoding == ENCODING).then(|| files::load(Stream(io))).flatten();
+        match loaded.filter(|value| value.family() as usize == FAMILY) {
+            Some(value) => Box::into_raw(Box::new(value)).cast(),
+            None => ptr::null_mut(),
         }
-        Ok(())
-    }
+    })
 }
 
 /// Writes the commands that make a value anew.
@@ -570,51 +498,26 @@ unsafe extern "C" fn rewrite(
 ) {
     let written = guarded(Err(NoMemory), || {
         // SAFETY: the server hands us a value of our type.
-        rewrite_value(io, key, unsafe { &*value.cast::<Value>() })
+        let value = unsafe { &*value.cast::<Value>() };
+        let command = match value.family() {
+            Family::Bloom => c"BF.LOADCHUNK",
+            Family::Cuckoo => c"CF.LOADCHUNK",
+        };
+        files::rewrite(value, |iter, bytes| {
+            server!(RedisModule_EmitAOF(
+                io,
+                command.as_ptr(),
+                c"slb".as_ptr(),
+                key,
+                iter as c_longlong,
+                bytes.as_ptr().cast::<c_char>(),
+                bytes.len()
+            ));
+        })
     });
     if written.is_err() {
-        fail(io);
+        Stream(io).fail();
     }
-}
-
-fn rewrite_value(
-    io: *mut RedisModuleIO,
-    key: *mut RedisModuleString,
-    value: &Value,
-) -> Result<(), NoMemory> {
-    let command = match value.family() {
-        Family::Bloom => c"BF.LOADCHUNK",
-        Family::Cuckoo => c"CF.LOADCHUNK",
-    };
-    let emit = |iter: u64, bytes: &[u8]| {
-        server!(RedisModule_EmitAOF(
-            io,
-            command.as_ptr(),
-            c"slb".as_ptr(),
-            key,
-            iter as c_longlong,
-            bytes.as_ptr().cast::<c_char>(),
-            bytes.len()
-        ));
-    };
-    let mut end = 0;
-    let chunk = |bytes: &[u8]| {
-        end += bytes.len() as u64;
-        emit(end + 1, bytes);
-    };
-    if let Some(Loading { header, received }) = value.as_loading() {
-        emit(1, &header.encode());
-        received.chunks(CHUNK).for_each(chunk);
-    } else if let Ok(filter) = value.filter() {
-        let header = Header::of(filter)?;
-        emit(1, &header.encode());
-        let mut chunks = Cutter::new(header.total(), CHUNK, chunk)?;
-        for layer in filter.layers() {
-            chunks.take(&dump::encode(layer)?);
-        }
-        chunks.end();
-    }
-    Ok(())
 }
 
 unsafe extern "C" fn memory_usage(value: *const c_void) -> usize {

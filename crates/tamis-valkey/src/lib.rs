@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! command -> commands/ -> Scaling (layers of tamis filters) -> reply
-//! Scaling -> dump -> RDB, AOF, SCANDUMP -> dump -> Scaling
+//! Scaling -> dump -> files (RDB, AOF), SCANDUMP -> dump -> Scaling
 //! ```
 //!
 //! `ffi.rs` alone knows the server's C interface; all else is safe code that sees arguments as bytes, gives a `Reply` and
@@ -12,6 +12,7 @@ mod arguments;
 mod commands;
 mod dump;
 mod ffi;
+mod files;
 mod memory;
 mod plans;
 mod remembered;

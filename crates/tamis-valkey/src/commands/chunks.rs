@@ -4,8 +4,8 @@
 //! carry checksums: if a filter changed while it was dumped, loading its chunks fails, and nothing wrong is ever answered from them.
 
 use super::grow;
-use crate::dump::{self, Header};
-use crate::ffi::{CHUNK, Call};
+use crate::dump::{self, CHUNK, Header};
+use crate::ffi::Call;
 use crate::memory;
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::Family;

