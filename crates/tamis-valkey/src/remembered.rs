@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tamis::{AnyFilter, ContentId, Effort, Limits};
+use tamis::{AnyFilter, ContentId, Limits};
 
 /// Versions, the oldest first, each packed.
 #[derive(Clone, Debug, Default)]
@@ -22,10 +22,10 @@ impl Remembered {
         AnyFilter::decode(bytes, Limits::NONE).ok()
     }
 
-    /// Remembers a version; forgets the oldest ones beyond so many bytes.
-    pub(crate) fn remember(&mut self, id: ContentId, layer: &AnyFilter, most: u64) {
+    /// Remembers a version, packed; forgets the oldest ones beyond so many bytes.
+    pub(crate) fn remember(&mut self, id: ContentId, packed: Vec<u8>, most: u64) {
         self.versions.retain(|(known, _)| *known != id);
-        self.versions.push_back((id, layer.pack(Effort::Fast).to_vec()));
+        self.versions.push_back((id, packed));
         while self.bytes() > most {
             self.versions.pop_front();
         }

@@ -180,9 +180,9 @@ impl Scaling {
         &self.distinct
     }
 
-    /// Remembers what a layer holds now, so that a delta can start from it; all versions together take so many bytes at most.
-    pub(crate) fn remember(&self, layer: usize, id: ContentId, most: u64) {
-        self.remembered.borrow_mut().remember(id, &self.layers[layer], most);
+    /// Remembers what a layer holds now, packed, so that a delta can start from it; all versions together take so many bytes at most.
+    pub(crate) fn remember(&self, id: ContentId, packed: Vec<u8>, most: u64) {
+        self.remembered.borrow_mut().remember(id, packed, most);
     }
 
     /// The version of a layer that had this content, if it is remembered.

@@ -210,14 +210,14 @@ pub(super) fn delta(call: &mut Call<'_>) -> Answer {
     // The base and what differs, and again as the server's reply.
     memory::ask(memory::to_collect(&filter.layers()[layer]).saturating_mul(3))?;
     let base = filter.recall(ContentId(since));
-    let layers = filter.layers();
-    let id = layers[layer].content_id();
-    let delta = base.and_then(|base| Delta::between(&base, &layers[layer]).ok());
+    let layer = &filter.layers()[layer];
+    let (id, packed) = (layer.content_id(), layer.pack(Effort::Fast).to_vec());
+    let delta = base.and_then(|base| Delta::between(&base, layer).ok());
     let (word, bytes) = match delta {
         Some(delta) => ("delta", delta.encode().to_vec()),
-        None => ("snapshot", layers[layer].pack(Effort::Fast).to_vec()),
+        None => ("snapshot", packed.clone()),
     };
-    filter.remember(layer, id, settings::REMEMBERED_BYTES.get());
+    filter.remember(id, packed, settings::REMEMBERED_BYTES.get());
     Ok(Reply::Array(vec![Reply::text(word), Reply::text(id.to_string()), Reply::Bulk(bytes)]))
 }
 
