@@ -69,6 +69,7 @@ fn work(server: &mut Server, key: &str) -> (u32, u32) {
         if reply.is_error() {
             let text = reply.to_string();
             assert!(!reason.is_empty() && text.starts_with(reason), "{line}: {text}");
+            assert!(line != "SAVE" || server.log().contains("no memory to save a filter"));
             refused += 1;
         } else {
             done += 1;
