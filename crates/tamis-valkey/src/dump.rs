@@ -113,6 +113,7 @@ impl Header {
 
     /// The filter with this header and these layers, if none takes more than so much memory.
     pub(crate) fn assemble(&self, mut layers: &[u8], most: u64) -> Result<Scaling, Refused> {
+        memory::ask(layers.len() as u64).map_err(|_| Refused::Memory)?;
         let mut filters = Vec::new();
         for &length in &self.lengths {
             let length = usize::try_from(length).map_err(|_| Damaged)?;

@@ -51,6 +51,7 @@ pub(crate) fn load(from: Stream) -> Option<Value> {
     let header = Header::decode(from.take()?.bytes()).ok()?;
     match state {
         0 => {
+            memory::ask(header.total()).ok()?;
             let mut layers = Vec::new();
             for &length in &header.lengths {
                 let mut pieces = Pieces { from, left: length, piece: None, read: 0 };

@@ -2,6 +2,7 @@
 
 use crate::dump;
 use crate::ffi::Call;
+use crate::memory::{self, NoMemory};
 use crate::reply::Refusal;
 use crate::scaling::{Asked, Family, Layer, MOST_LAYERS, Scaling};
 use crate::settings;
@@ -53,18 +54,19 @@ pub(super) fn add_layer(call: &Call<'_>, filter: &mut Scaling) -> Result<Vec<u8>
     }
     let (layer, bytes) = asked.plan(number)?;
     check_size(call, filter.memory().saturating_add(bytes))?;
-    build(filter, layer)?;
+    build(filter, layer, bytes)?;
     Ok(dump::announce(&asked, &layer))
 }
 
-/// Builds a layer, if there is memory for it.
-pub(super) fn build(filter: &mut Scaling, layer: Layer) -> Result<(), Refusal> {
+/// Builds a layer of so many bytes, if there is memory for it, and some for the server: one that took all would end it at its next command.
+pub(super) fn build(filter: &mut Scaling, layer: Layer, bytes: u64) -> Result<(), Refusal> {
     let refusal = match (filter.layers().len(), filter.asked().family) {
         (0, _) => "ERR Insufficient memory to create filter",
         (_, Family::Bloom) => "ERR problem inserting into filter",
         (_, Family::Cuckoo) => "ERR Insufficient memory",
     };
-    filter.push(layer).map_err(|_| refusal.into())
+    let built = memory::ask(bytes).and_then(|()| filter.push(layer).map_err(|_| NoMemory));
+    built.map_err(|_| refusal.into())
 }
 
 /// Refuses a filter of more bytes than one may have; what was already done elsewhere is not judged.

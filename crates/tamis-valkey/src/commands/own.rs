@@ -21,6 +21,7 @@ pub(super) fn layer(call: &mut Call<'_>) -> Answer {
     let (asked, layer) =
         dump::decode_announcement(call.argument(2)).map_err(|_| "ERR bad announcement")?;
     let value = call.find_mut(1, Some(asked.family))?;
+    let mut bytes = 0; // What a primary has built is not judged.
     if !call.is_replay() {
         // From a client only what this server would build itself.
         let held = value.as_ref().map(|value| value.filter()).transpose()?;
@@ -30,10 +31,11 @@ pub(super) fn layer(call: &mut Call<'_>) -> Answer {
         if !sane {
             return Err(bad.into());
         }
-        let (planned, bytes) = asked.plan(held.map_or(0, |filter| filter.layers().len()))?;
-        if planned != layer {
+        let planned = asked.plan(held.map_or(0, |filter| filter.layers().len()))?;
+        if planned.0 != layer {
             return Err(bad.into());
         }
+        bytes = planned.1;
         grow::check_size(call, held.map_or(0, Scaling::memory).saturating_add(bytes))?;
     }
     if let Some(value) = value {
@@ -41,11 +43,11 @@ pub(super) fn layer(call: &mut Call<'_>) -> Answer {
         if *filter.asked() != asked || filter.layers().len() >= MOST_LAYERS {
             return Err("ERR the announcement is for another filter".into());
         }
-        grow::build(filter, layer)?;
+        grow::build(filter, layer, bytes)?;
         call.replicate();
     } else {
         let mut filter = Scaling::new(asked);
-        grow::build(&mut filter, layer)?;
+        grow::build(&mut filter, layer, bytes)?;
         grow::put(call, filter, call.argument(2))?;
     }
     Ok(Reply::OK)
