@@ -25,8 +25,8 @@ pub(crate) enum Side {
 
 /// All whose names contain one of these words; all if there is none.
 pub(crate) fn choose(words: &[String]) -> Vec<&'static Entry> {
-    static OURS: [Entry; 9] = ours::ENTRIES;
-    static RIVALS: [Entry; 9] = rivals::ENTRIES;
+    static OURS: [Entry; 11] = ours::ENTRIES;
+    static RIVALS: [Entry; 11] = rivals::ENTRIES;
     static FLOORS: [Entry; 4] = floors::ENTRIES;
     OURS.iter()
         .chain(&RIVALS)

@@ -63,6 +63,11 @@ pub(crate) trait Subject {
         digests.iter().all(|&digest| self.insert(digest))
     }
 
+    /// How many keys were there.
+    fn remove_many(&mut self, digests: &[Digest]) -> u64 {
+        digests.iter().map(|&digest| u64::from(self.remove(digest))).sum()
+    }
+
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         for (answer, &digest) in answers.iter_mut().zip(digests) {
             *answer = self.contains(digest);
@@ -89,6 +94,7 @@ pub(crate) struct Times {
     pub(crate) batch_insert: Option<f64>,
     pub(crate) batch_hit: Option<f64>,
     pub(crate) batch_miss: Option<f64>,
+    pub(crate) batch_remove: Option<f64>,
 }
 
 /// A subject that is planned for so many keys and takes them one by one.
@@ -119,6 +125,12 @@ pub(crate) fn fill<S: Subject>(
         let (taken, ns) = stopwatch(members.len(), || subject.insert_many(members));
         ensure!(taken && lost(members, &subject) == 0, "a batch lost keys");
         round.times.batch_insert = Some(ns);
+        if S::REMOVES {
+            let gone = &members[..members.len().min(QUESTIONS)];
+            let (removed, ns) = stopwatch(gone.len(), || subject.remove_many(gone));
+            ensure!(removed == gone.len() as u64, "a batch gave up {removed} keys");
+            round.times.batch_remove = Some(ns);
+        }
     }
     Ok(round)
 }

@@ -10,7 +10,7 @@ use tamis_bench::blocked_rank;
 use crate::lineup::{Entry, Side};
 use crate::measure::{Case, Round, Subject, build, fill};
 
-pub(crate) const ENTRIES: [Entry; 9] = [
+pub(crate) const ENTRIES: [Entry; 11] = [
     ours("tamis bloom", "", |case| {
         fill(case, case.planned, || Ok(Growing(Bloom::with_rate(case.planned, case.rate)?)))
     }),
@@ -22,6 +22,8 @@ pub(crate) const ENTRIES: [Entry; 9] = [
         fill(case, case.planned, || Ok(Growing(BlockedBloom::with_rate(case.planned, case.rate)?)))
     }),
     ours("tamis blocked-rank 8", OWN_RATE, |case| of_width(case, 8)),
+    ours("tamis blocked-rank 9", OWN_RATE, |case| of_width(case, 9)),
+    ours("tamis blocked-rank 10", OWN_RATE, |case| of_width(case, 10)),
     ours("tamis blocked-rank 12", OWN_RATE, |case| of_width(case, 12)),
     ours("tamis blocked-rank 16", OWN_RATE, |case| of_width(case, 16)),
     ours("tamis rank-indexed", "", |case| {
@@ -95,6 +97,10 @@ impl<F: Remove> Subject for Changing<F> {
 
     fn insert_many(&mut self, digests: &[Digest]) -> bool {
         self.0.insert_many(digests).is_ok()
+    }
+
+    fn remove_many(&mut self, digests: &[Digest]) -> u64 {
+        self.0.remove_many(digests)
     }
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {

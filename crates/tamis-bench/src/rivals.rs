@@ -10,7 +10,7 @@ use tamis::Digest;
 use crate::lineup::{Entry, Side};
 use crate::measure::{Case, Round, Subject, build, fill};
 
-pub(crate) const ENTRIES: [Entry; 9] = [
+pub(crate) const ENTRIES: [Entry; 11] = [
     rival("fastbloom", "", |case| {
         fill(case, case.planned, || {
             let builder = fastbloom::BloomFilter::with_false_pos(case.rate);
@@ -37,10 +37,12 @@ pub(crate) const ENTRIES: [Entry; 9] = [
                 .map_err(|error| anyhow!(error))
         })
     }),
-    rival("qfilter", "slots are a power of two", |case| quotient(case, case.planned)),
-    rival("qfilter full", FULL, |case| quotient(case, fullest(case))),
-    rival("cuckoo", CUCKOO, |case| cuckoo(case, case.planned)),
-    rival("cuckoo full", FULL, |case| cuckoo(case, fullest(case))),
+    rival("qfilter", "slots are a power of two", |case| quotient(case, case.planned, 1.0)),
+    rival("qfilter full", FULL, |case| quotient(case, fullest(case), 1.0)),
+    rival("qfilter coarse", COARSE, |case| quotient(case, fullest(case), 2.0)),
+    rival("cuckoo", CUCKOO, |case| cuckoo(case, case.planned, 1.0)),
+    rival("cuckoo full", FULL, |case| cuckoo(case, fullest(case), 1.0)),
+    rival("cuckoo coarse", COARSE, |case| cuckoo(case, fullest(case), 4.0)),
     rival("HashSet<u64>", "keeps whole digests", |case| {
         fill(case, case.planned, || {
             let hasher = BuildHasherDefault::<Through>::default();
@@ -51,6 +53,7 @@ pub(crate) const ENTRIES: [Entry; 9] = [
 
 const FUSE: &str = "built once: insert is the building, over keys; mixes the digest with its seed";
 const CUCKOO: &str = "autoscale_cuckoo_filter: buckets are a power of two; hashes fingerprints, here by one multiplication";
+const COARSE: &str = "as full, with the longest fingerprints whose rate is not below the one asked for: they come in whole bits";
 const FULL: &str = "with the most keys, up to those asked for, that fill 95% of a power of two";
 
 const fn rival(name: &'static str, note: &'static str, run: fn(&Case) -> Result<Round>) -> Entry {
@@ -63,15 +66,15 @@ fn fullest(case: &Case) -> u64 {
     (6..40).map(|log| full(1 << log)).take_while(|&keys| keys <= case.planned).last().unwrap_or(1)
 }
 
-fn quotient(case: &Case, planned: u64) -> Result<Round> {
-    fill(case, planned, || Ok(Quotient(qfilter::Filter::new(planned, case.rate)?)))
+fn quotient(case: &Case, planned: u64, coarser: f64) -> Result<Round> {
+    fill(case, planned, || Ok(Quotient(qfilter::Filter::new(planned, case.rate * coarser)?)))
 }
 
-fn cuckoo(case: &Case, planned: u64) -> Result<Round> {
+fn cuckoo(case: &Case, planned: u64, coarser: f64) -> Result<Round> {
     fill(case, planned, || {
         let builder = CuckooFilterBuilder::<Times>::default();
         let builder = builder.initial_capacity(planned as usize);
-        Ok(Cuckoo(builder.false_positive_probability(case.rate).finish()))
+        Ok(Cuckoo(builder.false_positive_probability(case.rate * coarser).finish()))
     })
 }
 

@@ -8,7 +8,7 @@ use crate::lineup::{Entry, Side};
 use crate::measure::{Case, Round, Times};
 
 /// The operations, as columns of tables and fields of rows.
-pub(crate) const OPERATIONS: [Operation; 7] = [
+pub(crate) const OPERATIONS: [Operation; 8] = [
     Operation { name: "insert", of: |times| times.insert },
     Operation { name: "hit", of: |times| times.hit },
     Operation { name: "miss", of: |times| times.miss },
@@ -16,6 +16,7 @@ pub(crate) const OPERATIONS: [Operation; 7] = [
     Operation { name: "batch_insert", of: |times| times.batch_insert },
     Operation { name: "batch_hit", of: |times| times.batch_hit },
     Operation { name: "batch_miss", of: |times| times.batch_miss },
+    Operation { name: "batch_remove", of: |times| times.batch_remove },
 ];
 
 /// The name of the operation whose times are in the chart.

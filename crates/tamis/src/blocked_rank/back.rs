@@ -127,11 +127,11 @@ impl Back {
         }
     }
 
-    /// Removes some one of a location of the blocks in front, and says which.
-    pub(super) fn remove_between(&mut self, range: Range<u64>) -> Option<u64> {
+    /// Removes all of a location of the blocks in front if they fit into `gone`: their fingerprints, and how many.
+    pub(super) fn remove_all(&mut self, range: Range<u64>, gone: &mut [u32]) -> Option<usize> {
         match self {
-            Self::Blocks(table) => table.remove_between(range),
-            Self::Packed(table) => table.remove_between(range),
+            Self::Blocks(table) => table.remove_all(range, gone),
+            Self::Packed(table) => table.remove_all(range, gone),
         }
     }
 

@@ -227,8 +227,7 @@ struct End {
 /// `yes` or `no`, by a condition of 1 or 0 that cannot be foreseen: never a branch.
 #[inline(always)]
 fn select(condition: u64, yes: u32, no: u32) -> u32 {
-    let mask = (condition as u32).wrapping_neg();
-    yes & mask | no & !mask
+    core::hint::select_unpredictable(condition == 1, yes, no)
 }
 
 /// The first three cells of a chain, found without a branch. Where a chain ends cannot be foreseen, and a wrong guess waits for the

@@ -301,13 +301,13 @@ impl Table {
                 return;
             }
             let elsewhere = self.elsewhere(number, location);
-            let free = u64::from(shape.cells.saturating_sub(index.len()));
-            if self.back.count_between(elsewhere.clone()) > free {
+            let free = shape.cells.saturating_sub(index.len()) as usize;
+            let mut coming = [0; 64];
+            let Some(count) = self.back.remove_all(elsewhere, &mut coming[..free.min(64)]) else {
                 return;
-            }
+            };
             block::set_threshold(block_mut(&mut self.words, number), &shape, location + 1);
-            while let Some(identity) = self.back.remove_between(elsewhere.clone()) {
-                let print = (identity - elsewhere.start) as u32;
+            for &print in &coming[..count] {
                 self.insert_into_block(Place { block: number, location, print });
             }
         }
@@ -328,18 +328,24 @@ impl Table {
         self.prints_between(place, &range).count() as u64
     }
 
-    /// Removes some one of a range of identities, and says which; they have one location.
-    pub(super) fn remove_between(&mut self, range: Range<u64>) -> Option<u64> {
+    /// Removes all of a range of identities, which have one location, if they fit into `gone`: what they are, less the first
+    /// of the range, and how many.
+    pub(super) fn remove_all(&mut self, range: Range<u64>, gone: &mut [u32]) -> Option<usize> {
         let place = self.cut.place_of(range.start);
         if self.lives_in_back(place) {
-            let behind = self.range_in_back(place, &range);
-            let identity = self.back.remove_between(behind.clone())?;
+            let count = self.back.remove_all(self.range_in_back(place, &range), gone)?;
             self.take_back(place.block);
-            return Some(identity - behind.start + range.start);
+            return Some(count);
         }
-        let print = self.prints_between(place, &range).next()?;
-        self.remove(Place { print, ..place }).ok()?;
-        Some(range.start + u64::from(print - place.print))
+        let mut count = 0;
+        for print in self.prints_between(place, &range) {
+            *gone.get_mut(count)? = print - place.print;
+            count += 1;
+        }
+        for &above in &gone[..count] {
+            let _ = self.remove(Place { print: place.print + above, ..place });
+        }
+        Some(count)
     }
 
     /// The fingerprints of a block that are in a range of identities, which begins at this place.

@@ -133,6 +133,12 @@ impl Insert for BlockedBloom {
         Ok(new)
     }
 
+    fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
+        self.backend.insert_many(self.words.as_mut_slice(), self.params.layout(), digests);
+        self.label.keys = self.label.keys.saturating_add(digests.len() as u64);
+        Ok(())
+    }
+
     fn blocks_to_insert(&self, _: Digest) -> u32 {
         1
     }

@@ -415,8 +415,22 @@ impl Table {
         spilled.fold(in_cells, u64::saturating_add)
     }
 
-    /// Removes some one of a range of identities, and says which.
-    pub(crate) fn remove_between(&mut self, range: Range<u64>) -> Option<u64> {
+    /// Removes all of a range of identities if they fit into `gone`: what they are, less the first of the range, and how many.
+    pub(crate) fn remove_all(&mut self, range: Range<u64>, gone: &mut [u32]) -> Option<usize> {
+        if self.count_between(range.clone()) > gone.len() as u64 {
+            return None;
+        }
+        let mut count = 0;
+        while let Some(identity) = self.first_between(range.clone()) {
+            *gone.get_mut(count)? = (identity - range.start) as u32;
+            self.remove(self.place_of(identity), None).ok()?;
+            count += 1;
+        }
+        Some(count)
+    }
+
+    /// Some one of a range of identities that is in.
+    fn first_between(&self, range: Range<u64>) -> Option<u64> {
         let width = self.params.layout().fingerprint;
         let in_cells = range.clone().step_by(1 << width).find_map(|start| {
             let place = self.place_of(start);
@@ -425,10 +439,7 @@ impl Table {
                 .map(|(_, content)| chain_start + content.print)
                 .find(|identity| range.contains(identity))
         });
-        let spilled = self.spill.range(range).first().map(|entry| entry.identity);
-        let identity = in_cells.or(spilled)?;
-        self.remove(self.place_of(identity), None).ok()?;
-        Some(identity)
+        in_cells.or_else(|| self.spill.range(range).first().map(|entry| entry.identity))
     }
 
     /// Whether an identity with this value is in as often as cells can tell, and no more often.

@@ -130,6 +130,25 @@ impl Backend {
         }
     }
 
+    /// Sets the bits of many digests, with lines fetched ahead.
+    pub(crate) fn insert_many(self, words: &mut [u64], blocks: &Blocks, digests: &[Digest]) {
+        match self {
+            Self::Portable => {
+                for digests in digests.chunks(AHEAD) {
+                    for &digest in digests {
+                        prefetch(words, blocks.range(digest).start);
+                    }
+                    for &digest in digests {
+                        self.insert(words, blocks, digest);
+                    }
+                }
+            }
+            // SAFETY: `detect` makes this only where AVX2 is.
+            #[cfg(all(target_arch = "x86_64", feature = "std"))]
+            Self::Avx2 => unsafe { x86::insert_many_avx2(words, blocks, digests) },
+        }
+    }
+
     /// How many bits would be set in a block that took a key.
     #[inline]
     pub(crate) fn ones_with(self, block: &[u64], probes: BlockProbes) -> u32 {
@@ -239,10 +258,18 @@ mod tests {
                     assert_eq!(one, other, "{bits} {hashes}");
                 }
                 assert_eq!(arrays[0], arrays[1], "{bits} {hashes}");
+                for (backend, array) in backends.iter().zip(&mut arrays) {
+                    backend.insert_many(array, &blocks, &digests[20..30]);
+                }
+                assert_eq!(arrays[0], arrays[1], "{bits} {hashes}");
+                for (backend, array) in backends.iter().zip(&mut arrays) {
+                    backend.insert_many(array, &blocks, &digests[30..50]);
+                }
+                assert_eq!(arrays[0], arrays[1], "{bits} {hashes}");
                 for backend in backends {
                     let mut answers = vec![false; 60];
                     backend.contains_many(&arrays[0], &blocks, &digests, &mut answers);
-                    assert!(answers[..30].iter().all(|&answer| answer));
+                    assert!(answers[..50].iter().all(|&answer| answer));
                     for (&digest, answer) in digests.iter().zip(answers) {
                         assert_eq!(Backend::Portable.contains(&arrays[0], &blocks, digest), answer);
                         assert_eq!(backend.contains(&arrays[0], &blocks, digest), answer);

@@ -7,6 +7,7 @@ use core::arch::x86_64::{
     _mm256_slli_epi32, _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_testc_si256,
 };
 
+use super::super::prefetch::{AHEAD, prefetch};
 use super::Blocks;
 use crate::address::{BLOCK_SALTS, BlockProbes};
 use crate::digest::Digest;
@@ -84,9 +85,19 @@ pub(super) fn holds_avx2(block: &[u64], probes: BlockProbes) -> bool {
         .all(|(salts, left)| are_set(halves, positions(words, salts, probes.range), left))
 }
 
+/// Eight bits of 512, as keys have by most plans: what is done with these is compiled by itself, and becomes a straight line.
+#[inline]
+fn common(blocks: &Blocks) -> Option<Blocks> {
+    let common = Blocks { number: blocks.number, bits: 512, hashes: 8 };
+    (*blocks == common).then_some(common)
+}
+
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) fn contains_avx2(words: &[u64], blocks: &Blocks, digest: Digest) -> bool {
-    holds_avx2(&words[blocks.range(digest)], blocks.probes(digest))
+    match common(blocks) {
+        Some(blocks) => holds_avx2(&words[blocks.range(digest)], blocks.probes(digest)),
+        None => holds_avx2(&words[blocks.range(digest)], blocks.probes(digest)),
+    }
 }
 
 #[target_feature(enable = "avx2,bmi2")]
@@ -96,11 +107,19 @@ pub(super) fn contains_many_avx2(
     digests: &[Digest],
     answers: &mut [bool],
 ) {
-    blocks.contain_many(words, digests, answers, |block, probes| holds_avx2(block, probes));
+    let holds = |block: &[u64], probes| holds_avx2(block, probes);
+    match common(blocks) {
+        Some(blocks) => blocks.contain_many(words, digests, answers, holds),
+        None => blocks.contain_many(words, digests, answers, holds),
+    }
 }
 
+#[inline]
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) fn insert_avx2(words: &mut [u64], blocks: &Blocks, digest: Digest) -> bool {
+    if let Some(blocks) = common(blocks) {
+        return insert_common(words, &blocks, digest);
+    }
     let (block, probes) = (&mut words[blocks.range(digest)], blocks.probes(digest));
     // Each of both sizes by itself: then no position is checked.
     if let Ok(block) = <&mut [u64; 8]>::try_from(&mut *block) {
@@ -109,6 +128,37 @@ pub(super) fn insert_avx2(words: &mut [u64], blocks: &Blocks, digest: Digest) ->
         insert_into(block, probes)
     } else {
         false
+    }
+}
+
+/// As [`insert_avx2`], for eight bits of 512.
+#[inline]
+#[target_feature(enable = "avx2,bmi2")]
+fn insert_common(words: &mut [u64], blocks: &Blocks, digest: Digest) -> bool {
+    let (start, probes) = (blocks.range(digest).start, blocks.probes(digest));
+    let block = &mut words.as_chunks_mut::<8>().0[start / 8];
+    let halves = (quarter(block, 0), quarter(block, 4));
+    let position = positions(broadcast(probes.word), &BLOCK_SALTS.as_chunks::<8>().0[0], 512);
+    let new = !are_set(halves, position, 8);
+    let mut set = |at: i32| block[at as usize / 64 % 8] |= 1 << (at % 64);
+    set(_mm256_extract_epi32::<0>(position));
+    set(_mm256_extract_epi32::<1>(position));
+    set(_mm256_extract_epi32::<2>(position));
+    set(_mm256_extract_epi32::<3>(position));
+    set(_mm256_extract_epi32::<4>(position));
+    set(_mm256_extract_epi32::<5>(position));
+    set(_mm256_extract_epi32::<6>(position));
+    set(_mm256_extract_epi32::<7>(position));
+    new
+}
+
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn insert_many_avx2(words: &mut [u64], blocks: &Blocks, digests: &[Digest]) {
+    for (number, &digest) in digests.iter().enumerate() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            prefetch(words, blocks.range(next).start);
+        }
+        insert_avx2(words, blocks, digest);
     }
 }
 
