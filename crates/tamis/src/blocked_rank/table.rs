@@ -105,7 +105,7 @@ impl Table {
 
     #[inline]
     fn block(&self, number: u64) -> &Block {
-        &self.blocks()[number as usize]
+        self.words.line(number as usize)
     }
 
     #[inline]
@@ -218,7 +218,7 @@ impl Table {
 
     #[inline]
     fn insert_into_block(&mut self, place: Place) -> Inserted {
-        let block = block_mut(&mut self.words, place.block);
+        let block = self.words.line_mut(place.block as usize);
         self.machine.insert(block, &self.cut.shape, place.location, place.print)
     }
 
@@ -229,7 +229,7 @@ impl Table {
         let block = *self.block(number);
         let highest = block::highest(&block, &shape);
         let Some(location) = highest.filter(|&highest| highest >= place.location) else {
-            block::set_threshold(block_mut(&mut self.words, number), &shape, place.location);
+            block::set_threshold(self.words.line_mut(number as usize), &shape, place.location);
             return Ok(());
         };
         for (moved, (_, print)) in block::chain(&block, &shape, location).enumerate() {
@@ -242,14 +242,14 @@ impl Table {
                 return Err(full);
             }
         }
-        self.machine.lower(block_mut(&mut self.words, number), &shape);
+        self.machine.lower(self.words.line_mut(number as usize), &shape);
         Ok(())
     }
 
     /// Removes one.
     #[inline]
     pub(super) fn remove(&mut self, place: Place) -> Result<(), Absent> {
-        let block = block_mut(&mut self.words, place.block);
+        let block = self.words.line_mut(place.block as usize);
         let removed = self.machine.remove(block, &self.cut.shape, place.location, place.print);
         self.settle(place, removed)
     }
@@ -306,7 +306,7 @@ impl Table {
             let Some(count) = self.back.remove_all(elsewhere, &mut coming[..free.min(64)]) else {
                 return;
             };
-            block::set_threshold(block_mut(&mut self.words, number), &shape, location + 1);
+            block::set_threshold(self.words.line_mut(number as usize), &shape, location + 1);
             for &print in &coming[..count] {
                 self.insert_into_block(Place { block: number, location, print });
             }
@@ -518,11 +518,6 @@ impl Table {
 #[inline]
 fn blocks_mut(words: &mut Words) -> &mut [Block] {
     words.as_mut_slice().as_chunks_mut::<8>().0
-}
-
-#[inline]
-fn block_mut(words: &mut Words, number: u64) -> &mut Block {
-    &mut blocks_mut(words)[number as usize]
 }
 
 /// How many questions may wait for the memory of the back table.
