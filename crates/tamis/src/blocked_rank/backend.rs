@@ -7,8 +7,11 @@ use crate::bits::field;
 
 /// Operations on the first `cells` bytes of a block, and on fields of `width` bits from 1 to 16 that end at bit `end`.
 pub(super) trait Backend {
-    /// A bit for each of the 64 bytes that equals this one. (What lies behind the cells may be reported too.)
+    /// What is equal to a byte: 0 if nothing is. (What lies behind the cells may count too.)
     fn equal(block: &Block, byte: u8) -> u64;
+
+    /// Whether the byte of a cell equals this one, 1 or 0, where `equal` is what was found for it.
+    fn is_equal(block: &Block, equal: u64, cell: u32, byte: u8) -> u64;
 
     /// Moves the bytes from `at` on up by one, and puts a byte there; the last of the cells is dropped.
     fn open(block: &mut Block, cells: u32, at: u32, byte: u8);
@@ -40,48 +43,49 @@ const fn from(byte: u32) -> u64 {
 impl Backend for Portable {
     #[inline(always)]
     fn equal(block: &Block, byte: u8) -> u64 {
-        let mut bits = 0;
-        for (at, word) in block.iter().enumerate() {
+        let any = block.iter().fold(0, |any, word| {
             let differs = word ^ (LOW * u64::from(byte));
             // The highest bit of every byte that is zero; no byte carries into the next.
-            let zero = !(((differs & !HIGH) + !HIGH) | differs) & HIGH;
-            // Gathers them in the top byte.
-            bits |= ((zero >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
-        }
-        bits
+            any | !(((differs & !HIGH) + !HIGH) | differs) & HIGH
+        });
+        if any == 0 { 0 } else { u64::MAX }
+    }
+
+    #[inline(always)]
+    fn is_equal(block: &Block, _: u64, cell: u32, byte: u8) -> u64 {
+        let word = block[cell as usize / 8 % 8];
+        u64::from((word >> (cell % 8 * 8)) as u8 == byte)
     }
 
     #[inline(always)]
     fn open(block: &mut Block, cells: u32, at: u32, byte: u8) {
-        let mut carry = u64::from(byte);
-        let last = (cells - 1) / 8;
-        for word in at / 8..=last {
-            let start = if word == at / 8 { at % 8 } else { 0 };
-            let end = if word == last { cells - 8 * last } else { 8 };
-            // Only bytes from `start` to `end` change.
-            let moves = from(start) & !from(end);
-            let old = block[word as usize];
-            let new = (old & from(start)) << 8 | carry << (8 * start);
-            block[word as usize] = old & !moves | new & moves;
-            carry = old >> 56;
+        let (first, last) = (at as usize / 8, (cells - 1) as usize / 8);
+        let behind = block[last] & from(cells - 8 * last as u32);
+        let here = from(at % 8);
+        let up = (block[first] & here) << 8 | u64::from(byte) << (at % 8 * 8);
+        let stays = block[first] & !here;
+        for word in (first + 1..=last).rev() {
+            block[word] = block[word] << 8 | block[word - 1] >> 56;
         }
+        block[first] = up | stays;
+        block[last] = block[last] & !from(cells - 8 * last as u32) | behind;
     }
 
     #[inline(always)]
     fn close(block: &mut Block, cells: u32, at: u32, changed: u32, byte: u8) {
         let (word, offset) = (changed as usize / 8, changed % 8 * 8);
         block[word] = block[word] & !(0xff << offset) | u64::from(byte) << offset;
-        let last = (cells - 1) / 8;
-        let mut carry = 0;
-        for word in (at / 8..=last).rev() {
-            let start = if word == at / 8 { at % 8 } else { 0 };
-            let end = if word == last { cells - 8 * last } else { 8 };
-            let moves = from(start) & !from(end);
-            let old = block[word as usize];
-            let new = (old & !from(end)) >> 8 | carry << (8 * (end - 1));
-            block[word as usize] = old & !moves | new & moves;
-            carry = old & 0xff;
+        let (first, last) = (at as usize / 8, (cells - 1) as usize / 8);
+        let behind = block[last] & from(cells - 8 * last as u32);
+        block[last] ^= behind;
+        let here = from(at % 8);
+        let stays = block[first] & !here;
+        for word in first..last {
+            block[word] = block[word] >> 8 | block[word + 1] << 56;
         }
+        block[last] >>= 8;
+        block[first] = block[first] & here | stays;
+        block[last] |= behind;
     }
 
     #[inline(always)]

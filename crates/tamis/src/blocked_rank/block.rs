@@ -265,14 +265,14 @@ impl Start {
         }
     }
 
-    /// Whether one of the three is among these cells, 1 or 0, and the first that is.
+    /// Whether one of the three is such, 1 or 0, and the first that is.
     #[inline(always)]
-    fn among(&self, cells: u64) -> (u64, u32) {
+    fn among(&self, is_such: impl Fn(u32) -> u64) -> (u64, u32) {
         let ([first, second, third], [has_first, has_second, has_third, _]) =
             (self.cells, self.has);
-        let is_first = cells >> first & has_first;
-        let is_second = cells >> second & has_second;
-        let is_third = cells >> third & has_third;
+        let is_first = is_such(first) & has_first;
+        let is_second = is_such(second) & has_second;
+        let is_third = is_such(third) & has_third;
         (is_first | is_second | is_third, select(is_first, first, select(is_second, second, third)))
     }
 }
@@ -295,7 +295,7 @@ pub(super) fn find<B: Backend>(
     }
     let index = Index::of(block, shape);
     let start = Start::of(index, location);
-    let (is_like, cell) = start.among(equal);
+    let (is_like, cell) = start.among(|cell| B::is_equal(block, equal, cell, wanted as u8));
     let [.., has_fourth] = start.has;
     if shape.high == 0 {
         if is_like >= has_fourth {
@@ -306,13 +306,14 @@ pub(super) fn find<B: Backend>(
     } else if is_like == 1 && high(block, shape, cell) == wanted >> 8 {
         return Some(true);
     }
-    Some(index.chain(location).any(|cell| is_same(block, shape, equal, cell, wanted)))
+    Some(index.chain(location).any(|cell| is_same::<B>(block, shape, equal, cell, wanted)))
 }
 
-/// Whether a cell has this fingerprint, where `equal` says which have its low byte.
+/// Whether a cell has this fingerprint, where `equal` is what was found for its low byte.
 #[inline(always)]
-fn is_same(block: &Block, shape: &Shape, equal: u64, cell: u32, wanted: u32) -> bool {
-    equal >> cell & 1 == 1 && (shape.high == 0 || high(block, shape, cell) == wanted >> 8)
+fn is_same<B: Backend>(block: &Block, shape: &Shape, equal: u64, cell: u32, wanted: u32) -> bool {
+    B::is_equal(block, equal, cell, wanted as u8) == 1
+        && (shape.high == 0 || high(block, shape, cell) == wanted >> 8)
 }
 
 /// Asks for the lines of digests.
@@ -390,12 +391,12 @@ pub(super) fn insert<B: Backend>(
     let equal = B::equal(block, new as u8) & shape.all;
     let start = Start::of(index, location);
     let [begins, .., has_fourth] = start.has;
-    let (is_like, _) = start.among(equal);
+    let (is_like, _) = start.among(|cell| B::is_equal(block, equal, cell, new as u8));
     let (mut is_new, mut last) = (is_like == 0, start.end(location).last);
     if has_fourth == 1 || shape.high > 0 && is_like == 1 {
         is_new = true;
         for cell in index.chain(location) {
-            is_new &= !is_same(block, shape, equal, cell, new);
+            is_new &= !is_same::<B>(block, shape, equal, cell, new);
             last = cell;
         }
     }
@@ -467,11 +468,11 @@ pub(super) fn remove<B: Backend>(
     if has_fourth == 1 {
         end = index.end(location).unwrap_or(end);
     }
-    let (is_like, cell) = start.among(equal);
+    let (is_like, cell) = start.among(|cell| B::is_equal(block, equal, cell, old as u8));
     let found = if is_like == 1 && (shape.high == 0 || high(block, shape, cell) == old >> 8) {
         Some(cell)
     } else {
-        index.chain(location).find(|&cell| is_same(block, shape, equal, cell, old))
+        index.chain(location).find(|&cell| is_same::<B>(block, shape, equal, cell, old))
     };
     // A chain that leaves the cells is of bytes that nobody has checked.
     let Some(found) = found.filter(|_| end.last < shape.cells) else { return Removed::Nowhere };

@@ -253,6 +253,11 @@ impl Backend for Vectors {
     }
 
     #[inline(always)]
+    fn is_equal(_: &Block, equal: u64, cell: u32, _: u8) -> u64 {
+        equal >> cell & 1
+    }
+
+    #[inline(always)]
     fn open(block: &mut Block, cells: u32, at: u32, byte: u8) {
         let ((low, high), (low_at, high_at)) = (load(block), numbers());
         // SAFETY: AVX2 as in `numbers`.
