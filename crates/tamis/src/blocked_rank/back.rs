@@ -32,6 +32,14 @@ impl Back {
         })
     }
 
+    /// The blocks, if there are any, and the packed table at the end.
+    pub(super) fn parts(&self) -> (Option<&Table>, &rank::Table) {
+        match self {
+            Self::Blocks(table) => (Some(table), table.back().parts().1),
+            Self::Packed(table) => (None, table),
+        }
+    }
+
     /// Cells and entries.
     pub(super) fn used(&self) -> u64 {
         match self {

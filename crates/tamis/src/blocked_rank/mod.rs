@@ -52,6 +52,7 @@ use alloc::vec::Vec;
 
 pub use params::BlockedRankParams;
 
+use self::params::Level;
 use self::table::Table;
 use crate::any::Kind;
 use crate::bits::OutOfMemory;
@@ -91,6 +92,12 @@ impl BlockedRank {
     /// Cells in use, in the blocks and in the back table.
     pub fn used(&self) -> u64 {
         self.table.used()
+    }
+
+    /// As [`encode`](Stored::encode) does for a filter of 4 MiB and more, whatever its size: with the back table as it lies in memory too, so
+    /// that nothing has to be built when the bytes are opened in place.
+    pub fn encode_in_place(&self) -> Encoded<'_> {
+        wire::encode(self, sections::encode_in_place(&self.table))
     }
 
     /// Uses plain instructions only, whatever the machine has: for comparisons.
@@ -311,10 +318,11 @@ impl Stored for BlockedRank {
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
-        let (label, params) = frame.begin::<Self>()?;
+        let (label, values) = frame.begin_values::<Self>()?;
+        let front = Level::front(core::array::from_fn(|at| values[at]))?;
         let table = match frame.next_encoding() {
-            Some(Encoding::Packed) => sections::unpack(frame, params)?,
-            _ => sections::decode(frame, params)?,
+            Some(Encoding::Packed) => sections::unpack(frame, front)?,
+            _ => sections::decode(frame, front)?,
         };
         Ok(Self { label, table })
     }

@@ -1,13 +1,12 @@
 //! The parameters of a blocked rank-indexed filter, and the back table that follows from them.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::block::Shape;
 use super::model;
 use crate::filter::{InvalidParam, Params};
 use crate::rank_indexed::RankParams;
-use crate::rank_indexed::model::rate_of;
+use crate::rank_indexed::model::{Layout, rate_of};
 use crate::rank_indexed::optimise::{Demand, optimise};
 
 /// The most identities: so that they leave room in a word.
@@ -18,6 +17,8 @@ const MAX_BLOCKS: u64 = 1 << 39;
 pub(super) const MAX_FINGERPRINT: u32 = 16;
 /// The widest fingerprint of blocks behind blocks.
 const MAX_SECOND: u32 = 24;
+/// How many bits narrower than the fingerprints in front those of a packed table may be, if it came with its bytes.
+const NARROWER: u32 = 10;
 /// There are blocks behind the blocks if so many keys are expected there: fewer fit into the packed table's few lines.
 const SECOND_FROM: f64 = 256.0;
 /// What blocks behind blocks spill is up to so many times what the model of clumps says: measured from 5e4 to 3e6 keys.
@@ -25,7 +26,7 @@ const CLUMPS: f64 = 1.2;
 
 /// How identities are cut, and how many keys are planned for.
 ///
-/// The layout of the back table is not stored: it follows from these, the same on every machine.
+/// The layout of the back table follows from these, the same on every machine, unless it came with bytes that are used in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedRankParams {
     front: Level,
@@ -37,7 +38,7 @@ pub struct BlockedRankParams {
 
 /// A table of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Level {
+pub(super) struct Level {
     blocks: u64,
     locations: u32,
     cells: u32,
@@ -47,6 +48,80 @@ struct Level {
 }
 
 impl Level {
+    /// The blocks in front, by the stored params.
+    pub(super) fn front(values: [u64; 5]) -> Result<Self, InvalidParam> {
+        Self::new(values, MAX_FINGERPRINT, "1 to 16 bits")
+    }
+
+    /// Blocks behind these ones, by the stored numbers: as many identities at least, and a location in front is part of one behind.
+    pub(super) fn behind(&self, values: [u64; 5]) -> Result<Self, InvalidParam> {
+        let level = Self::new(values, MAX_SECOND, "1 to 24 bits")?;
+        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
+        if level.fingerprint < self.fingerprint {
+            return refuse("fingerprint", level.fingerprint.into(), "not narrower than in front");
+        }
+        if level.universe() < self.universe() {
+            return refuse("blocks", level.blocks, "as many identities as in front");
+        }
+        Ok(level)
+    }
+
+    fn new(values: [u64; 5], widest: u32, widths: &'static str) -> Result<Self, InvalidParam> {
+        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
+        let narrow = |at: usize| u32::try_from(values[at]).unwrap_or(u32::MAX);
+        let [blocks, .., capacity] = values;
+        let (locations, cells, fingerprint) = (narrow(1), narrow(2), narrow(3));
+        if !(1..=widest).contains(&fingerprint) {
+            return refuse("fingerprint", fingerprint.into(), widths);
+        }
+        let high = fingerprint.saturating_sub(8);
+        let most = if cells == 0 { None } else { Shape::most_locations(cells.min(64), high) };
+        let Some(most) = most.filter(|_| cells <= 64) else {
+            return refuse("cells", cells.into(), "1 up to what fits into 64 bytes");
+        };
+        if !(1..=most).contains(&locations) {
+            return refuse(
+                "locations",
+                locations.into(),
+                "1 to 64, and what the cells leave of 64 bytes",
+            );
+        }
+        let most = ((MAX_UNIVERSE / u64::from(locations)) >> fingerprint).min(MAX_BLOCKS);
+        if !(1..=most).contains(&blocks) {
+            return refuse("blocks", blocks, "1 to 2^39, and at most 2^61 identities");
+        }
+        if capacity == 0 || capacity / 256 > blocks {
+            return refuse("capacity", capacity, "1 up to 256 keys a block");
+        }
+        Ok(Self { blocks, locations, cells, fingerprint, capacity })
+    }
+
+    /// The numbers as they are stored.
+    pub(super) fn values(&self) -> [u64; 5] {
+        let Self { blocks, locations, cells, fingerprint, capacity } = *self;
+        [blocks, locations.into(), cells.into(), fingerprint.into(), capacity]
+    }
+
+    /// Whether a packed table may lie behind: it has as many identities, and a location in front is not spread over so many of its
+    /// chains that looking through them takes long. (Planned ones have a few at most.)
+    pub(super) fn check_packed(&self, last: &RankParams) -> Result<(), InvalidParam> {
+        let Layout { buckets, fingerprint, .. } = last.layout();
+        if Some(last.universe()) < self.universe() {
+            let expected = "as many identities as in front";
+            return Err(InvalidParam { name: "buckets", value: buckets, expected });
+        }
+        if fingerprint + NARROWER < self.fingerprint {
+            let expected = "at most 10 bits narrower than in front";
+            return Err(InvalidParam { name: "fingerprint", value: fingerprint.into(), expected });
+        }
+        Ok(())
+    }
+
+    /// Bits of all blocks.
+    pub(super) fn bits(&self) -> u64 {
+        self.blocks * 512
+    }
+
     /// Blocks for what these ones are expected to spill; `None` if that is little, or fingerprints would be too wide.
     fn second(&self) -> Option<Self> {
         let expected = Some(self.spilled(1.0)).filter(|&spilled| spilled >= SECOND_FROM)?;
@@ -96,30 +171,12 @@ impl BlockedRankParams {
         fingerprint: u32,
         capacity: u64,
     ) -> Result<Self, InvalidParam> {
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        if !(1..=MAX_FINGERPRINT).contains(&fingerprint) {
-            return refuse("fingerprint", fingerprint.into(), "1 to 16 bits");
-        }
-        let high = fingerprint.saturating_sub(8);
-        let most = if cells == 0 { None } else { Shape::most_locations(cells.min(64), high) };
-        let Some(most) = most.filter(|_| cells <= 64) else {
-            return refuse("cells", cells.into(), "1 up to what fits into 64 bytes");
-        };
-        if !(1..=most).contains(&locations) {
-            return refuse(
-                "locations",
-                locations.into(),
-                "1 to 64, and what the cells leave of 64 bytes",
-            );
-        }
-        let most = ((MAX_UNIVERSE / u64::from(locations)) >> fingerprint).min(MAX_BLOCKS);
-        if !(1..=most).contains(&blocks) {
-            return refuse("blocks", blocks, "1 to 2^39, and at most 2^61 identities");
-        }
-        if capacity == 0 || capacity / 256 > blocks {
-            return refuse("capacity", capacity, "1 up to 256 keys a block");
-        }
-        let front = Level { blocks, locations, cells, fingerprint, capacity };
+        let values = [blocks, locations.into(), cells.into(), fingerprint.into(), capacity];
+        Self::of(Level::front(values)?)
+    }
+
+    /// The params of the blocks in front, with a back table by the rules.
+    pub(super) fn of(front: Level) -> Result<Self, InvalidParam> {
         let second = front.second();
         let (universe, spilled) = match second {
             Some(level) => (level.universe(), CLUMPS * level.spilled(front.clump())),
@@ -130,9 +187,20 @@ impl BlockedRankParams {
         // The least table whose identities are as many as those in front of it.
         let layout = optimise(&Demand::new(spilled), rate_of(universe as f64, spilled));
         let Some(Ok(last)) = layout.map(|layout| RankParams::of(&layout, spilled)) else {
-            return refuse("capacity", capacity, "what a back table can be laid out for");
+            let (value, expected) = (front.capacity, "what a back table can be laid out for");
+            return Err(InvalidParam { name: "capacity", value, expected });
         };
         Ok(Self { front, second, last })
+    }
+
+    /// The params of a table whose back table came with it, and was checked against it.
+    pub(super) fn laid_out(front: Level, second: Option<Level>, last: RankParams) -> Self {
+        Self { front, second, last }
+    }
+
+    /// The blocks, without what lies behind them.
+    pub(super) fn front(&self) -> Level {
+        self.front
     }
 
     /// Blocks.
@@ -172,7 +240,7 @@ impl BlockedRankParams {
 
     /// Bits of all that lies behind the blocks.
     pub(crate) fn back_bits(&self) -> u64 {
-        self.second.map_or(0, |level| level.blocks * 512) + self.last.layout().bits()
+        self.second.map_or(0, |level| level.bits()) + self.last.layout().bits()
     }
 
     /// The blocks double when the packed table holds more, which is when all that lies behind the blocks has become too much.
@@ -198,7 +266,7 @@ impl BlockedRankParams {
 
     /// Bits of all blocks.
     pub fn bits(&self) -> u64 {
-        self.front.blocks * 512
+        self.front.bits()
     }
 
     /// What decides answers beside hash, seed and content.
@@ -238,12 +306,10 @@ impl Params for BlockedRankParams {
         &["blocks", "locations", "cells", "fingerprint", "capacity"];
 
     fn values(&self) -> Vec<u64> {
-        let Level { blocks, locations, cells, fingerprint, capacity } = self.front;
-        vec![blocks, locations.into(), cells.into(), fingerprint.into(), capacity]
+        self.front.values().to_vec()
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let narrow = |at: usize| u32::try_from(values[at]).unwrap_or(u32::MAX);
-        Self::new(values[0], narrow(1), narrow(2), narrow(3), values[4])
+        Self::of(Level::front(core::array::from_fn(|at| values[at]))?)
     }
 }

@@ -4,15 +4,14 @@ use super::back::Back;
 use super::block::Shape;
 use super::model;
 use super::params::{BlockedRankParams, MAX_FINGERPRINT, MAX_UNIVERSE};
+use super::sections;
 use crate::any::Kind;
 use crate::bits::Line;
-use crate::filter::Params;
 use crate::math::occupancy::power_spread;
 use crate::math::solve::bisect;
 use crate::plan::{Goal, PlanError, Prediction, Size};
 use crate::rank_indexed::RankIndexed;
 use crate::rank_indexed::model::rate_of;
-use crate::wire::{self, Encoding};
 
 /// Filters are planned so full that this share of the keys lives in the back table: 5% with bytes, 9% with the widest
 /// fingerprints. Fuller ones would be smaller, by up to a fifth of a bit with bytes and half a bit with wide ones, and slower.
@@ -190,13 +189,11 @@ fn level(params: &BlockedRankParams, keys: u64) -> Prediction {
     };
     let back_bits = libm::round(back.bits_per_key * in_back.max(1) as f64) + own as f64;
     let per_key = |bits: f64| bits / keys.max(1) as f64;
-    let listed = libm::log2(params.universe() as f64 / in_back.max(1) as f64) + 1.5;
-    let raw = wire::planned_len(BlockedRankParams::NAMES.len(), Encoding::Raw, params.bits() / 8);
     Prediction {
         rate: rate_of(params.universe() as f64, keys),
         rate_spread: power_spread(params.universe(), keys, 1),
         bits_per_key: per_key(params.bits().next_multiple_of(Line::BITS) as f64 + back_bits),
-        wire_bits_per_key: per_key(raw as f64 * 8.0 + listed * in_back as f64),
+        wire_bits_per_key: per_key(sections::planned_bytes(params, in_back) * 8.0),
         blocks_per_insert: 1.0 + touched_while_filling(params, keys) * back.blocks_per_insert,
         blocks_per_hit: 1.0 + share * back.blocks_per_hit,
         blocks_per_miss: 1.0 + strangers * back.blocks_per_miss,

@@ -34,28 +34,34 @@ impl Table {
         let mut words = Words::zeroed(params.blocks() * 8)?;
         let empty = block::empty(&params.shape());
         words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
-        Self::of_words(params, words)
+        let back = Back::new(&params)?;
+        Ok(Self::of_parts(params, words, back))
     }
 
     /// Blocks behind blocks, which stay as many: the blocks in front grow.
     pub(super) fn behind(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
-        Ok(Self { grow_above: u64::MAX, ..Self::new(params)? })
+        Ok(Self::new(params)?.into_behind())
     }
 
-    /// A table whose blocks are given, and whose back table is empty.
-    pub(super) fn of_words(params: BlockedRankParams, words: Words) -> Result<Self, OutOfMemory> {
+    /// The same, to lie behind other blocks.
+    pub(super) fn into_behind(self) -> Self {
+        Self { grow_above: u64::MAX, ..self }
+    }
+
+    /// A table of these blocks, with this behind them.
+    pub(super) fn of_parts(params: BlockedRankParams, words: Words, back: Back) -> Self {
         let all = params.all_locations();
         let [factor] = multipliers::<1>(1, all);
-        Ok(Self {
+        Self {
             params,
             cut: Cut::new(&params),
             machine: Machine::detect(&params.shape(), params.fingerprint()),
             words,
-            back: Back::new(&params)?,
+            back,
             spread: Permutation::new(factor, all),
             gather: Permutation::new(inverse(factor, all), all),
             grow_above: params.most_packed(),
-        })
+        }
     }
 
     pub(super) fn params(&self) -> &BlockedRankParams {
@@ -64,6 +70,10 @@ impl Table {
 
     pub(super) fn words(&self) -> &Words {
         &self.words
+    }
+
+    pub(super) fn back(&self) -> &Back {
+        &self.back
     }
 
     /// Uses the plain instructions only.
@@ -431,15 +441,21 @@ impl Table {
 
     /// What the back table holds, by our identities, in order.
     pub(super) fn back_groups(&self) -> Vec<Group> {
-        let width = self.params.fingerprint();
         let mut groups = Vec::new();
         self.back.for_each_group(&mut |group| {
-            let location = self.gather.apply(group.identity >> width, self.params.all_locations());
-            let print = group.identity & ((1 << width) - 1);
-            groups.push(Group { identity: location << width | print, ..group });
+            if let Some(identity) = self.identity_of(group.identity) {
+                groups.push(Group { identity, ..group });
+            }
         });
         groups.sort_unstable_by_key(Group::key);
         groups
+    }
+
+    /// Our identity of what the back table knows by this one. `None` if there is none, which is so in bytes that nobody has checked.
+    fn identity_of(&self, behind: u64) -> Option<u64> {
+        let (width, all) = (self.params.fingerprint(), self.params.all_locations());
+        let spread = Some(behind >> width).filter(|&spread| spread < all)?;
+        Some(self.gather.apply(spread, all) << width | behind & ((1 << width) - 1))
     }
 
     /// Fills the back table of a table that was made from its blocks.
@@ -482,8 +498,12 @@ impl Table {
             return Err(Invalid("a block is not what an insertion or a removal leaves"));
         }
         self.back.validate()?;
-        let elsewhere = |group: &Group| self.lives_in_back(self.cut.place_of(group.identity));
-        if !self.back_groups().iter().all(elsewhere) {
+        let elsewhere = |identity: u64| self.lives_in_back(self.cut.place_of(identity));
+        let mut all_elsewhere = true;
+        self.back.for_each_group(&mut |group| {
+            all_elsewhere &= self.identity_of(group.identity).is_some_and(elsewhere);
+        });
+        if !all_elsewhere {
             return Err(Invalid("the back table holds what belongs to a block"));
         }
         let has_room = |number: u64| {

@@ -37,7 +37,7 @@ pub(super) fn encode<'a>(table: &Table) -> Vec<Payload<'a>> {
     }
     let mut payloads = vec![Payload::trimmed(CELLS, cells.finish(), table_bytes(params))];
     if !table.stash().is_empty() {
-        payloads.push(section::list(table.stash().entries()));
+        payloads.push(section::list(section::LIST, table.stash().entries()));
     }
     payloads
 }
@@ -64,7 +64,7 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table
         return Err(Invalid("something follows the last bucket").into());
     }
     if frame.has_more() {
-        let stash = section::read_list(frame)?;
+        let stash = section::read_list(frame, section::LIST)?;
         let within = |value: u64| value >> params.value() == 0;
         if stash.iter().any(|one| one.identity >= params.universe() || !within(one.value)) {
             return Err(section::LIST_ORDER.into());

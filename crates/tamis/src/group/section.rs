@@ -12,7 +12,8 @@ use super::{GROUP_BYTES, Group, put_groups, take_groups};
 use crate::filter::Invalid;
 use crate::wire::{Frame, Payload, WireError};
 
-const LIST: u8 = 1;
+/// The role of a list, where it is the second section of its kind.
+pub(crate) const LIST: u8 = 1;
 const IDENTITIES: u8 = 2;
 
 const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
@@ -49,16 +50,16 @@ pub(crate) fn unpack(
 }
 
 /// The few that have no cell.
-pub(crate) fn list<'a>(groups: &[Group]) -> Payload<'a> {
+pub(crate) fn list<'a>(role: u8, groups: &[Group]) -> Payload<'a> {
     let numbers = groups.iter().flat_map(|group| [group.identity, group.value, group.count]);
     let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
     let decoded = bytes.len() as u64;
-    Payload::trimmed(LIST, bytes, decoded)
+    Payload::trimmed(role, bytes, decoded)
 }
 
 /// What [`list`] lists: at least one, in order.
-pub(crate) fn read_list(frame: &mut Frame<'_>) -> Result<Vec<Group>, WireError> {
-    let (bytes, _) = frame.trimmed(LIST)?;
+pub(crate) fn read_list(frame: &mut Frame<'_>, role: u8) -> Result<Vec<Group>, WireError> {
+    let (bytes, _) = frame.trimmed(role)?;
     let (entries, rest) = bytes.as_chunks::<24>();
     let group = |entry: &[u8; 24]| {
         let number = |at: usize| u64::from_le_bytes(entry.as_chunks::<8>().0[at]);

@@ -15,6 +15,11 @@ pub(crate) struct Spill {
 }
 
 impl Spill {
+    /// These entries, which are in order, every pair once, and none of them 0 times.
+    pub(crate) fn from_entries(entries: Vec<Group>) -> Self {
+        Self { entries }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

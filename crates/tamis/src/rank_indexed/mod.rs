@@ -46,6 +46,7 @@ pub mod model;
 pub mod optimise;
 mod params;
 mod plan;
+pub(crate) mod raw;
 mod sections;
 mod store;
 pub(crate) mod table;

@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::levels::MOST_CELLS;
 use super::model::Layout;
 use super::optimise::{DEFAULT_OVERFLOW, Demand, MAX_FINGERPRINT, MAX_LOCATIONS, complete};
 use crate::filter::{InvalidParam, Params};
@@ -45,6 +46,63 @@ impl RankParams {
         capacity: u64,
         groups: u64,
     ) -> Result<Self, InvalidParam> {
+        let frame = Layout {
+            buckets,
+            locations,
+            fingerprint,
+            extra,
+            level1: 0,
+            level2: 0,
+            level3: 0,
+            second: 0,
+            third: 0,
+            groups,
+        };
+        Self::check_frame(&frame, capacity)?;
+        let demand = Demand { extra, overflow: DEFAULT_OVERFLOW, ..Demand::new(capacity) };
+        match complete(&demand, frame) {
+            Some(layout) => Ok(Self { layout, capacity }),
+            None => {
+                let expected = "what buckets of a few hundred cells can hold";
+                Err(InvalidParam { name: "capacity", value: capacity, expected })
+            }
+        }
+    }
+
+    /// The params of a layout that is given to the last number, and not what rules of today would choose.
+    pub(super) fn laid_out(layout: Layout, capacity: u64) -> Result<Self, InvalidParam> {
+        Self::check_frame(&layout, capacity)?;
+        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
+        let Layout { level1, level2, level3, second, third, groups, .. } = layout;
+        if !(1..=MOST_CELLS).contains(&level1.into()) {
+            return refuse("level1", level1.into(), "1 up to 4098 cells");
+        }
+        // So all of them together have fewer bits than a word can count.
+        let most = MAX_BUCKETS / groups;
+        if second > most {
+            return refuse("second", second, "extensions for 2^44 buckets at most");
+        }
+        if third > most || third > 0 && second == 0 {
+            return refuse("third", third, "as those of level 2, and none without them");
+        }
+        let levels = [("level2", level2, second), ("level3", level3, third)];
+        let mut cells = u64::from(level1);
+        for (name, level, extensions) in levels {
+            cells += u64::from(level);
+            if (level == 0) != (extensions == 0) || cells > MOST_CELLS {
+                return refuse(
+                    name,
+                    level.into(),
+                    "cells if there are extensions, 4098 with all below",
+                );
+            }
+        }
+        Ok(Self { layout, capacity })
+    }
+
+    /// Checks all but the levels.
+    fn check_frame(frame: &Layout, capacity: u64) -> Result<(), InvalidParam> {
+        let Layout { buckets, locations, fingerprint, extra, groups, .. } = *frame;
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
         if !(1..=MAX_LOCATIONS).contains(&locations) {
             return refuse("locations", locations.into(), "1 to 64");
@@ -65,23 +123,7 @@ impl RankParams {
         if capacity == 0 || capacity / MAX_KEYS_PER_LOCATION > buckets * u64::from(locations) {
             return refuse("capacity", capacity, "1 up to 4 keys a chain location");
         }
-        let frame = Layout {
-            buckets,
-            locations,
-            fingerprint,
-            extra,
-            level1: 0,
-            level2: 0,
-            level3: 0,
-            second: 0,
-            third: 0,
-            groups,
-        };
-        let demand = Demand { extra, overflow: DEFAULT_OVERFLOW, ..Demand::new(capacity) };
-        match complete(&demand, frame) {
-            Some(layout) => Ok(Self { layout, capacity }),
-            None => refuse("capacity", capacity, "what buckets of a few hundred cells can hold"),
-        }
+        Ok(())
     }
 
     /// The params of a planned layout.

@@ -52,7 +52,7 @@ pub(super) fn encode<'a>(table: &Table, mode: Mode) -> Vec<Payload<'a>> {
     let mut payloads =
         alloc::vec![Payload::trimmed(CELLS, cells.finish(), decoded_bytes(table.params()))];
     if !surplus.is_empty() {
-        payloads.push(section::list(&surplus));
+        payloads.push(section::list(section::LIST, &surplus));
     }
     payloads
 }
@@ -145,7 +145,7 @@ pub(super) fn decode(
         return Err(MORE.into());
     }
     if frame.has_more() {
-        add_surplus(&mut table, section::read_list(frame)?)?;
+        add_surplus(&mut table, section::read_list(frame, section::LIST)?)?;
     }
     Ok(table)
 }

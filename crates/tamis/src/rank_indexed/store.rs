@@ -14,7 +14,7 @@ use core::borrow::{Borrow, BorrowMut};
 use super::bucket::{Bucket, BucketMut, Cell};
 use super::model::{Layout, pointer_bits};
 use crate::bits::field;
-use crate::bits::{Line, OutOfMemory, Words};
+use crate::bits::{Line, Words};
 
 /// The levels of a bucket.
 const LEVELS: usize = 3;
@@ -60,7 +60,8 @@ struct Record {
 }
 
 impl Store {
-    pub(super) fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
+    /// A store whose words are given, as many as the layout asks for. They may lie: then so do answers, and nothing else.
+    pub(super) fn of_words(layout: &Layout, words: Words) -> Self {
         let record = [layout.bucket_bits(), layout.second_bits(), layout.third_bits()];
         let buckets = layout.buckets * record[0];
         let second = layout.groups * layout.second * record[1];
@@ -74,7 +75,12 @@ impl Store {
             pointer: [pointer_bits(layout.second) as u32, pointer_bits(layout.third) as u32, 0],
             extensions: [layout.group_buckets(), layout.second, layout.third],
         };
-        Ok(Self { shape, words: Words::zeroed(layout.bits().div_ceil(64))? })
+        Self { shape, words }
+    }
+
+    /// All memory.
+    pub(super) fn as_words(&self) -> &Words {
+        &self.words
     }
 
     /// Bits of heap memory held.
@@ -150,7 +156,9 @@ impl Store {
             return None;
         }
         let number = field::get(self.words(), of.flag + 1, self.shape.pointer[of.level]);
-        Some(self.record(level, self.pool_start(bucket, level) + number))
+        // (Only bytes that nobody has checked point beyond the last.)
+        (number < self.shape.extensions[level])
+            .then(|| self.record(level, self.pool_start(bucket, level) + number))
     }
 
     /// The first extension of a level that the group of this bucket has.
@@ -172,28 +180,50 @@ impl Store {
 
     /// Every extension that is used belongs to one bucket, and what is not used is zero.
     pub(super) fn check_extensions(&self, buckets: u64) -> bool {
-        let mut owned = [0; LEVELS];
+        let groups = buckets / self.shape.extensions[0];
+        let pool = |level: usize| groups * self.shape.extensions[level];
+        // A bit for each extension that has an owner; if there is no memory even for these, nothing can be said for it.
+        let (Ok(second), Ok(third)) =
+            (Words::zeroed(pool(1).div_ceil(64)), Words::zeroed(pool(2).div_ceil(64)))
+        else {
+            return false;
+        };
+        let mut owned = [second, third];
         for bucket in 0..buckets {
-            let view = self.bucket(bucket);
-            if !view.is_sound() {
+            if !self.bucket(bucket).is_sound() {
                 return false;
             }
             let mut record = self.record(0, bucket);
             while let Some(extension) = self.extension(bucket, &record) {
-                owned[extension.level] += 1;
+                let level = extension.level;
+                let number =
+                    (extension.index - 1 - self.shape.start[level]) / self.shape.record[level];
+                let owned = owned[level - 1].as_mut_slice();
+                if field::get(owned, number, 1) == 1 {
+                    return false;
+                }
+                field::put(owned, number, 1, 1);
                 record = extension;
             }
+            // An extension that is not there.
+            if record.level + 1 < LEVELS && field::get(self.words(), record.flag, 1) == 1 {
+                return false;
+            }
         }
-        let groups = buckets / self.shape.extensions[0];
-        (1..LEVELS).all(|level| {
-            let mut used = 0;
-            (0..groups * self.shape.extensions[level]).all(|number| {
-                let at = self.used_bit(level, number);
-                let is_used = field::get(self.words(), at, 1) == 1;
-                used += usize::from(is_used);
-                is_used || field::ones(self.words(), at, self.shape.record[level]) == 0
-            }) && used == owned[level]
-        })
+        let in_order = |level: usize, number: u64| {
+            let at = self.used_bit(level, number);
+            let is_used = field::get(self.words(), at, 1);
+            is_used == field::get(owned[level - 1].as_slice(), number, 1)
+                && (is_used == 1 || field::ones(self.words(), at, self.shape.record[level]) == 0)
+        };
+        (1..LEVELS).all(|level| (0..pool(level)).all(|number| in_order(level, number)))
+            && self.ends_with_zeros(pool(LEVELS - 1))
+    }
+
+    /// Whether nothing is set behind the last of so many extensions.
+    fn ends_with_zeros(&self, extensions: u64) -> bool {
+        let (words, end) = (self.words(), self.used_bit(LEVELS - 1, extensions));
+        field::get(words, end, (words.len() as u64 * 64 - end) as u32) == 0
     }
 }
 

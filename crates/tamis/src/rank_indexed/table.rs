@@ -7,7 +7,7 @@ use super::bucket::{self, Bucket, BucketMut, Cell};
 use super::params::{RankParams, grown_capacity};
 use super::store::Store;
 use crate::address::{identity, reduce};
-use crate::bits::{Line, OutOfMemory};
+use crate::bits::{Line, OutOfMemory, Words};
 use crate::digest::Digest;
 use crate::filter::{Absent, Full, Invalid, InvalidParam};
 use crate::group::{Group, Spill};
@@ -68,11 +68,22 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(params: RankParams, mode: Mode) -> Result<Self, OutOfMemory> {
-        let store = Store::new(&params.layout())?;
-        let (spill, grow_at) = (Spill::default(), params.capacity());
-        let mut table = Self { params, mode, store, cells: 0, spill, grow_at, spill_limit: 0 };
+        let words = Words::zeroed(params.layout().bits().div_ceil(64))?;
+        Ok(Self::of_parts(params, mode, (words, 0, Spill::default())))
+    }
+
+    /// A table whose words, cells in use and spill are given. Words may lie: then so do answers, and nothing else.
+    pub(super) fn of_parts(params: RankParams, mode: Mode, parts: (Words, u64, Spill)) -> Self {
+        let (words, cells, spill) = parts;
+        let (store, grow_at) = (Store::of_words(&params.layout(), words), params.capacity());
+        let mut table = Self { params, mode, store, cells, spill, grow_at, spill_limit: 0 };
         table.settle_spill_limit();
-        Ok(table)
+        table
+    }
+
+    /// All memory but the spill, cells in use, and the spill.
+    pub(super) fn parts(&self) -> (&Words, u64, &Spill) {
+        (self.store.as_words(), self.cells, &self.spill)
     }
 
     pub(crate) fn params(&self) -> &RankParams {
@@ -261,7 +272,8 @@ impl Table {
         }
         bucket::remove(&mut view, place.location, cell);
         view.release_room();
-        self.cells -= 1;
+        // (Bytes may claim any number.)
+        self.cells = self.cells.saturating_sub(1);
         if !self.spill.is_empty() {
             self.take_back(place.bucket);
         }

@@ -93,6 +93,12 @@ impl<'a> Frame<'a> {
 
     /// Label and params of the filter, which must be of this kind.
     pub(crate) fn begin<F: Stored>(&self) -> Result<(Label, F::Params), WireError> {
+        let (label, values) = self.begin_values::<F>()?;
+        Ok((label, F::Params::from_values(values)?))
+    }
+
+    /// As [`begin`](Self::begin), with the params as they are stored: as many as the kind has, and not checked otherwise.
+    pub(crate) fn begin_values<F: Stored>(&self) -> Result<(Label, &[u64]), WireError> {
         let Header { object, kind, hasher, keys, capacity, ref params, .. } = self.header;
         if object != Object::Filter {
             return Err(WireError::Value {
@@ -111,7 +117,7 @@ impl<'a> Frame<'a> {
                 expected: "as many as this kind has",
             });
         }
-        Ok((Label { hasher, keys, capacity }, F::Params::from_values(params)?))
+        Ok((Label { hasher, keys, capacity }, params))
     }
 
     /// The array of so many bits that the next section holds, which must have this role, raw or packed.
@@ -130,6 +136,12 @@ impl<'a> Frame<'a> {
                 limit: usize::MAX as u64,
             });
         }
+        self.raw(role, bits)
+    }
+
+    /// As [`array`](Self::array), for a section that must be raw.
+    pub(crate) fn raw(&mut self, role: u8, bits: u64) -> Result<Words, WireError> {
+        let len = bits.div_ceil(64);
         let section = self.next_section(role)?;
         check_encoding(&section, Encoding::Raw)?;
         if len.checked_mul(8) != Some(section.decoded) {
