@@ -17,10 +17,23 @@ pub fn folder() -> PathBuf {
 ///
 /// When the folder cannot be read.
 pub fn files() -> Vec<PathBuf> {
+    ending_in("tamis")
+}
+
+/// Small golden filters in the form that only large ones are written in.
+///
+/// # Panics
+///
+/// When the folder cannot be read.
+pub fn in_place() -> Vec<PathBuf> {
+    ending_in("mapped")
+}
+
+fn ending_in(wanted: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder()).expect("the golden folder");
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry of the golden folder").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "tamis"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == wanted))
         .collect();
     files.sort();
     files

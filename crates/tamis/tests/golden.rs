@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tamis::{AnyFilter, Delta, Filter, Kind, Limits, SharedBytes};
+use tamis::{AnyFilter, BlockedRank, Delta, Filter, Kind, Limits, SharedBytes, Stored};
 use tamis_testkit::golden;
 
 #[test]
@@ -36,6 +36,29 @@ fn packed_golden_files_hold_the_filters_beside_them() {
         packed += 1;
     }
     assert!(packed >= 6);
+}
+
+#[test]
+fn golden_files_to_be_used_in_place_hold_the_filters_beside_them() {
+    let files = golden::in_place();
+    assert!(files.len() >= 3);
+    for path in files {
+        let bytes = std::fs::read(&path).unwrap();
+        let plain = std::fs::read(path.with_extension("tamis")).unwrap();
+        let beside = AnyFilter::decode(&plain, Limits::default()).unwrap();
+        let loaded = BlockedRank::decode(&bytes, Limits::default()).unwrap();
+        assert_eq!(loaded.encode_in_place().to_vec(), bytes, "{path:?} is written in other bytes");
+        assert_eq!(loaded.encode().to_vec(), plain, "{path:?}");
+        let shared: SharedBytes = Arc::new(bytes);
+        let opened = AnyFilter::open(&shared).unwrap();
+        opened.validate().unwrap();
+        // What is not used where it lies: how the second level is cut, and what found no cell.
+        assert!(opened.footprint() <= 8 * 1024, "{path:?} {}", opened.footprint());
+        assert_eq!((&opened, &AnyFilter::BlockedRank(loaded)), (&beside, &beside), "{path:?}");
+        for key in (0..20_000_u64).map(|number| number.to_string()) {
+            assert_eq!(opened.contains(&key), beside.contains(&key));
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Bytes that were not made by the encoder.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tamis::{
@@ -17,12 +18,17 @@ fn sample(kind: Kind) -> Vec<u8> {
     params.build_from(Label::planned(hasher, 60), &keys).unwrap().encode().to_vec()
 }
 
+/// All forms of bytes that are not entropy-coded.
+fn golden_files() -> Vec<PathBuf> {
+    golden::files().into_iter().chain(golden::in_place()).collect()
+}
+
 #[test]
 fn every_truncation_and_every_changed_byte_is_refused() {
     for kind in Kind::ALL {
         hostile::attack(&sample(kind));
     }
-    for path in golden::files() {
+    for path in golden_files() {
         hostile::attack(&std::fs::read(path).unwrap());
     }
 }
@@ -31,7 +37,7 @@ fn every_truncation_and_every_changed_byte_is_refused() {
 /// accepted keeps its laws.
 #[test]
 fn changes_behind_right_checksums_are_refused_or_harmless() {
-    for path in golden::files() {
+    for path in golden_files() {
         let bytes = std::fs::read(path).unwrap();
         let mut accepted = 0;
         for at in 0..bytes.len() {
@@ -180,7 +186,7 @@ fn counts_that_overflow_are_as_many_as_can_be_said() {
 /// A file that is opened in place is not checked: whatever its blocks say, questions and insertions end without a panic.
 #[test]
 fn bytes_opened_in_place_may_lie_and_do_no_harm() {
-    for path in golden::files() {
+    for path in golden_files() {
         let bytes = std::fs::read(&path).unwrap();
         for at in (64..bytes.len()).step_by(3) {
             for change in [0x01, 0x80, 0xff] {
