@@ -210,6 +210,34 @@ fn twice_the_planned_keys_and_more() {
     }
 }
 
+/// Blocks of the most common cut, which machines have a way of their own for, have another cut when they have grown: by batches, one by one, and
+/// by plain instructions.
+#[test]
+fn filters_of_the_common_cut_lose_nothing_when_they_grow() {
+    let digests = members(60_000);
+    for come in [24_000, 30_000, 40_000, 60_000] {
+        let digests = &digests[..come];
+        let mut filter = make(params(460, 64, 49, 8, 20_000))(Hasher::default());
+        let (mut single, mut plain) = (filter.clone(), filter.clone());
+        plain.make_portable();
+        filter.insert_many(digests).unwrap();
+        plain.insert_many(digests).unwrap();
+        digests.iter().for_each(|&digest| assert!(single.insert_digest(digest).is_ok()));
+        assert_eq!(come >= 30_000, filter.params().blocks() > 460, "{come}");
+        for filter in [&mut filter, &mut single, &mut plain] {
+            filter.validate().unwrap();
+            let mut answers = vec![false; come];
+            filter.contains_many(digests, &mut answers);
+            assert!(answers.iter().all(|&answer| answer), "{come}");
+            assert!(digests.iter().all(|&digest| filter.contains_digest(digest)), "{come}");
+        }
+        assert_eq!(filter.encode().to_vec(), plain.encode().to_vec());
+        assert_eq!(filter.content_id(), single.content_id());
+        assert_eq!(filter.remove_many(digests), come as u64);
+        assert_eq!(filter.used(), 0);
+    }
+}
+
 /// Memory held above the logarithm of the rate, for cells of 8, 12 and 16 bits at the planned load.
 #[test]
 fn cells_cost_few_bits_above_the_logarithm() {

@@ -423,7 +423,10 @@ impl Table {
     pub(super) fn rebuilt(&self, params: BlockedRankParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::new(params).map_err(|_| full)?;
-        table.machine = self.machine;
+        // Not the same way for another width: one of them is compiled for bytes alone.
+        if let Machine::Any = self.machine {
+            table.make_portable();
+        }
         table.add_all(self, dropped)?;
         Ok(table)
     }
