@@ -1,0 +1,351 @@
+//! The back table of a blocked rank-indexed filter as it lies in memory: what large files hold.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tamis::blocked_rank::BlockedRankParams;
+use tamis::wire::{Encoding, Frame};
+use tamis::{
+    AnyFilter, BlockedRank, Count, Delta, Digest, Effort, Filter, Goal, Hasher, Insert, Label,
+    Limits, Remove, SharedBytes, Stored,
+};
+use tamis_report::keys::KeyStream;
+use tamis_testkit::{hostile, laws, operations};
+
+tamis_testkit::install_counting_allocator!();
+
+fn members(keys: u64) -> Vec<Digest> {
+    KeyStream::new(5).members(Hasher::default(), 0..keys).collect()
+}
+
+fn filled(params: BlockedRankParams, digests: &[Digest]) -> BlockedRank {
+    let label = Label::planned(Hasher::default(), params.capacity());
+    let mut filter = BlockedRank::new(params, label).unwrap();
+    filter.insert_many(digests).unwrap();
+    filter
+}
+
+/// Planned for so many keys, and full.
+fn planned(keys: u64, rate: f64) -> BlockedRank {
+    filled(BlockedRank::plan(&Goal::rate(keys, rate)).unwrap(), &members(keys))
+}
+
+fn open(bytes: &[u8]) -> Result<BlockedRank, tamis::WireError> {
+    let shared: SharedBytes = Arc::new(bytes.to_vec());
+    BlockedRank::open(&shared)
+}
+
+/// Role, offset and length of every section.
+fn sections(bytes: &[u8]) -> Vec<(u8, usize, usize)> {
+    let mut source = bytes;
+    let frame = Frame::read(&mut source, Limits::NONE).unwrap();
+    let place = |it: &tamis::wire::Section| (it.role, it.offset as usize, it.stored as usize);
+    frame.header().sections.iter().map(place).collect()
+}
+
+fn roles(bytes: &[u8]) -> Vec<u8> {
+    sections(bytes).into_iter().map(|(role, ..)| role).collect()
+}
+
+/// Both ways of reading, which must give the same filter, and the same bytes again.
+fn check_round_trip(filter: &BlockedRank) {
+    filter.validate().unwrap();
+    let bytes = filter.encode_in_place().to_vec();
+    for copy in [BlockedRank::decode(&bytes, Limits::default()), open(&bytes)] {
+        let copy = copy.unwrap();
+        copy.validate().unwrap();
+        assert_eq!(&copy, filter);
+        assert_eq!((copy.used(), copy.overflow()), (filter.used(), filter.overflow()));
+        assert_eq!(copy.encode_in_place().to_vec(), bytes);
+    }
+}
+
+/// Just above the threshold, empty, half full and full.
+#[test]
+fn large_filters_are_used_where_they_lie() {
+    for (keys, rate) in [(3_200_000_u64, 0.003), (2_400_000, 0.0002)] {
+        let params = BlockedRank::plan(&Goal::rate(keys, rate)).unwrap();
+        assert!(params.bits() / 8 >= 4 << 20, "{params:?}");
+        let digests = members(keys);
+        for share in [0, keys / 2, keys] {
+            let filter = filled(params, &digests[..share as usize]);
+            let bytes = filter.encode().to_vec();
+            assert_eq!(bytes, filter.encode_in_place().to_vec());
+            assert_eq!(roles(&bytes), [0, 3, 4, 5]);
+            // What is predicted is what is written, whatever is in, unless more comes than is planned for.
+            let predicted = BlockedRank::predict(&params, share).wire_bits_per_key;
+            assert_eq!(predicted * share.max(1) as f64, bytes.len() as f64 * 8.0);
+            let opened = open(&bytes).unwrap();
+            assert!(opened.footprint() < 8 * 1024, "{}", opened.footprint());
+            let answers = |filter: &BlockedRank| {
+                let mut answers = vec![false; digests.len()];
+                filter.contains_many(&digests, &mut answers);
+                answers
+            };
+            assert!(answers(&opened) == answers(&filter));
+            assert_eq!(opened, filter);
+            opened.validate().unwrap();
+        }
+    }
+}
+
+/// Below the threshold nothing changes: the back table is a list of identities.
+#[test]
+fn small_filters_stay_small() {
+    let filter = planned(1_000_000, 0.003);
+    let (plain, in_place) = (filter.encode().to_vec(), filter.encode_in_place().to_vec());
+    assert_eq!((roles(&plain), roles(&in_place)), (vec![0, 1], vec![0, 3, 4, 5]));
+    assert!(plain.len() < in_place.len());
+    assert_eq!(open(&plain).unwrap(), open(&in_place).unwrap());
+}
+
+/// A filter that was opened in place does all that one in memory does, and does not change the bytes.
+#[test]
+fn what_is_opened_in_place_can_be_changed() {
+    let (keys, digests) = (60_000, members(70_000));
+    let params = BlockedRank::plan(&Goal::rate(keys, 0.003)).unwrap();
+    let whole = filled(params, &digests[..keys as usize]);
+    let bytes: SharedBytes = Arc::new(whole.encode_in_place().to_vec());
+    let open = || BlockedRank::open(&bytes).unwrap();
+    let mut changed = open();
+    changed.insert_many(&digests[keys as usize..]).unwrap();
+    changed.validate().unwrap();
+    assert_eq!(changed.content_id(), filled(params, &digests).content_id());
+    assert_eq!(changed.remove_many(&digests), 70_000);
+    assert_eq!(changed.used(), 0);
+    let mut grown = open();
+    grown.grow().unwrap();
+    grown.validate().unwrap();
+    assert_eq!(grown.content_id(), whole.content_id());
+    let (mut left, right) = (filled(params, &digests[keys as usize..]), open());
+    left.merge(&right).unwrap();
+    left.validate().unwrap();
+    assert_eq!(left.content_id(), filled(params, &digests).content_id());
+    let packed = open().pack(Effort::Best).to_vec();
+    assert_eq!(BlockedRank::decode(&packed, Limits::default()).unwrap(), whole);
+    let new = AnyFilter::BlockedRank(filled(params, &digests[5000..keys as usize]));
+    let mut base = AnyFilter::BlockedRank(open());
+    Delta::between(&base, &new).unwrap().apply(&mut base).unwrap();
+    base.validate().unwrap();
+    assert_eq!(base, new);
+    let mut cleared = open();
+    cleared.clear();
+    cleared.validate().unwrap();
+    assert_eq!(cleared.content_id(), filled(params, &[]).content_id());
+    assert_eq!(open(), whole);
+}
+
+/// Grown, overfull, with copies beside the cells, with fingerprints that can grow no shorter.
+#[test]
+fn whatever_its_history_a_back_table_is_written_as_it_is() {
+    let digests = members(60_000);
+    let mut crowded = planned(20_000, 0.003);
+    for _ in 0..100_000 {
+        crowded.insert("often").unwrap();
+    }
+    check_round_trip(&crowded);
+    assert_eq!(open(&crowded.encode_in_place().to_vec()).unwrap().count("often"), Some(100_000));
+    for (blocks, locations, cells, fingerprint, keys, come) in [
+        (460, 64, 49, 8, 20_000, 24_000),
+        (460, 64, 49, 8, 20_000, 60_000),
+        (30, 64, 49, 1, 1400, 20_000),
+        (37, 43, 42, 10, 1900, 1900),
+        (4, 1, 1, 16, 1000, 3000),
+        (2, 64, 10, 2, 500, 3000),
+    ] {
+        let params = BlockedRankParams::new(blocks, locations, cells, fingerprint, keys).unwrap();
+        let mut filter = filled(params, &digests[..come]);
+        check_round_trip(&filter);
+        filter.remove_many(&digests[..come / 2]);
+        check_round_trip(&filter);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// What is read is as good as what was written: it goes on in the same way.
+    #[test]
+    fn a_filter_read_in_place_agrees_with_an_exact_multiset(
+        sequence in operations::sequences(40, 200),
+        before in 0..900_usize,
+        blocks in 3..=6_u64,
+        locations in 1..=20_u32,
+        cells in 1..=28_u32,
+        fingerprint in 4..=16_u32,
+    ) {
+        let params = BlockedRankParams::new(blocks, locations, cells, fingerprint, 600).unwrap();
+        let digests = members(before as u64);
+        let mut filter = filled(params, &digests);
+        check_round_trip(&filter);
+        filter.remove_many(&digests);
+        check_round_trip(&filter);
+        operations::run(open(&filter.encode_in_place().to_vec()).unwrap(), &sequence);
+    }
+}
+
+#[test]
+fn copies_of_bytes_keep_the_laws() {
+    let params = BlockedRankParams::new(40, 43, 42, 10, 1900).unwrap();
+    let make = |hasher| {
+        let empty = BlockedRank::new(params, hasher).unwrap();
+        BlockedRank::decode(&empty.encode_in_place().to_vec(), Limits::default()).unwrap()
+    };
+    laws::check(make, 1700);
+    laws::check_removal(make, 1700);
+}
+
+/// A sample with a second level, extensions of its packed table in use, and entries beside it.
+fn sample() -> Vec<u8> {
+    let mut filter = planned(150_000, 0.003);
+    for key in 0..40_u64 {
+        for _ in 0..60 {
+            filter.insert(&key).unwrap();
+        }
+    }
+    let bytes = filter.encode_in_place().to_vec();
+    assert_eq!(roles(&bytes), [0, 3, 4, 5, 6]);
+    let number = |at: usize| layout(&bytes)[at];
+    assert!(number(11) > 0, "extensions: {:?}", layout(&bytes));
+    bytes
+}
+
+fn layout(bytes: &[u8]) -> Vec<u64> {
+    let (_, offset, len) = sections(bytes)[1];
+    let words = bytes[offset..offset + len].chunks(8);
+    words.map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+/// The bytes with one number of the layout changed, and every checksum right.
+fn with_number(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
+    let mut changed = bytes.to_vec();
+    let (_, offset, _) = sections(bytes)[1];
+    changed[offset + 8 * at..offset + 8 * at + 8].copy_from_slice(&value.to_le_bytes());
+    hostile::repair(&changed).unwrap()
+}
+
+/// Every number of the layout, made what it must not be.
+#[test]
+fn a_layout_that_lies_is_refused_by_name() {
+    let bytes = sample();
+    let held = layout(&bytes);
+    let refusal = |at: usize, value: u64| {
+        let forged = with_number(&bytes, at, value);
+        let said = hostile::decode(&forged).expect_err("a lie must be refused").to_string();
+        assert!(open(&forged).is_err(), "{said}");
+        said
+    };
+    for (at, value, name) in [
+        (0, 0, "layout of the second level: parameter blocks"),
+        (0, held[0] - 1, "layout of the second level: parameter blocks"),
+        (0, 1 << 40, "layout of the second level: parameter blocks"),
+        (0, held[0] + 1, "section length"),
+        (0, 1 << 35, "layout of the packed table: parameter buckets"),
+        (1, 0, "layout of the second level: parameter locations"),
+        (1, 65, "layout of the second level: parameter locations"),
+        (2, 0, "layout of the second level: parameter cells"),
+        (2, u64::MAX, "layout of the second level: parameter cells"),
+        (3, 7, "layout of the second level: parameter fingerprint"),
+        (3, 25, "layout of the second level: parameter fingerprint"),
+        (4, 0, "layout of the second level: parameter capacity"),
+        (4, u64::MAX, "layout of the second level: parameter capacity"),
+        (5, 0, "layout of the packed table: parameter buckets"),
+        (5, u64::MAX, "layout of the packed table: parameter buckets"),
+        (6, 0, "layout of the packed table: parameter locations"),
+        (7, 0, "layout of the packed table: parameter fingerprint"),
+        (7, 57, "layout of the packed table: parameter fingerprint"),
+        (8, 0, "layout of the packed table: parameter level1"),
+        (8, 5000, "layout of the packed table: parameter level1"),
+        (9, 0, "layout of the packed table: parameter level2"),
+        (9, u64::MAX, "layout of the packed table: parameter level2"),
+        (10, 4096, "layout of the packed table: parameter level3"),
+        (11, 0, "layout of the packed table: parameter"),
+        (11, u64::MAX, "layout of the packed table: parameter second"),
+        (12, u64::MAX, "layout of the packed table: parameter third"),
+        (13, 0, "layout of the packed table: parameter groups"),
+        (13, u64::MAX, "layout of the packed table: parameter groups"),
+        (14, 0, "layout of the packed table: parameter capacity"),
+        (14, u64::MAX, "layout of the packed table: parameter capacity"),
+        (15, u64::MAX, "layout of the packed table: parameter cells"),
+        (8, held[8] + 1, "section length"),
+        (11, held[11] + 1, "section length"),
+    ] {
+        let said = refusal(at, value);
+        assert!(said.starts_with(name), "number {at} as {value}: {said}");
+    }
+    let forged = with_number(&bytes, 15, held[15] + 1);
+    let said = hostile::decode(&forged).expect_err("one cell more").to_string();
+    assert_eq!(said, "content: the number of cells is wrong");
+}
+
+/// Nobody has checked the words of a file that is opened in place: blocks behind blocks, buckets and pointers to extensions may be anything.
+#[test]
+fn words_behind_the_blocks_may_lie_and_do_no_harm() {
+    let bytes = sample();
+    let digests = members(150_000);
+    let places = sections(&bytes);
+    let mut random = (0..).map(|step| Digest(77).word(step));
+    let mut next = |below: usize| (random.next().unwrap() % below as u64) as usize;
+    for round in 0..60 {
+        let mut changed = bytes.clone();
+        for &(role, offset, len) in &places {
+            // Thresholds of zero send every question on, and ones make full index maps, flags and pointers.
+            let changes = match role {
+                0 if round % 3 == 0 => 3000,
+                4 | 5 => 50 * (1 + round * round),
+                _ => 0,
+            };
+            for _ in 0..changes {
+                let (at, run) = (offset + next(len), 1 + next(12));
+                let end = (offset + len).min(at + run);
+                match next(3) {
+                    0 => changed[at..end].fill(0xff),
+                    1 => changed[at..end].fill(0),
+                    _ => changed[at] = next(256) as u8,
+                }
+            }
+        }
+        let mut filter = open(&changed).unwrap();
+        let mut answers = vec![false; digests.len()];
+        filter.contains_many(&digests, &mut answers);
+        for &digest in &digests[..2000] {
+            filter.contains_digest(digest);
+            filter.count_digest(digest);
+            filter.blocks_to_contain(digest);
+            filter.blocks_to_insert(digest);
+        }
+        if round % 10 == 0 {
+            let _ = filter.validate();
+            filter.content_id();
+            let _ = (filter.encode().len(), filter.pack(Effort::Fast).len(), filter.overflow());
+            let _ = hostile::decode(&hostile::repair(&changed).unwrap());
+        }
+        filter.remove_many(&digests[..30_000]);
+        let _ = filter.insert_many(&digests[..40_000]);
+        if round % 20 == 0 {
+            let _ = filter.grow();
+        }
+    }
+}
+
+/// Sections in another order, of another encoding, or missing.
+#[test]
+fn sections_that_do_not_belong_are_refused() {
+    let bytes = planned(20_000, 0.003).encode_in_place().to_vec();
+    let entry = |section: usize| 48 + 8 * 5 + 40 * section;
+    let refusal = |at: usize, value: u8| {
+        let forged = hostile::forge(&bytes, |head| head[at] = value);
+        hostile::decode(&forged).expect_err("a lie must be refused").to_string()
+    };
+    assert!(refusal(entry(1), 1).starts_with("section role"));
+    assert!(refusal(entry(2), 5).starts_with("section role"));
+    assert!(refusal(entry(3), 4).starts_with("section role"));
+    assert!(refusal(entry(1) + 1, Encoding::Packed as u8).starts_with("section role"));
+    assert!(refusal(entry(2) + 1, Encoding::Packed as u8).starts_with("section"));
+    // No second level, but its blocks.
+    let mut forged = bytes.clone();
+    let (_, offset, _) = sections(&bytes)[1];
+    forged[offset..offset + 40].fill(0);
+    let said = hostile::decode(&hostile::repair(&forged).unwrap()).unwrap_err().to_string();
+    assert!(said.starts_with("section role"), "{said}");
+}
