@@ -60,13 +60,10 @@ impl RankParams {
         };
         Self::check_frame(&frame, capacity)?;
         let demand = Demand { extra, overflow: DEFAULT_OVERFLOW, ..Demand::new(capacity) };
-        match complete(&demand, frame) {
-            Some(layout) => Ok(Self { layout, capacity }),
-            None => {
-                let expected = "what buckets of a few hundred cells can hold";
-                Err(InvalidParam { name: "capacity", value: capacity, expected })
-            }
-        }
+        let expected = "what buckets of a few hundred cells can hold";
+        let refused = InvalidParam { name: "capacity", value: capacity, expected };
+        let layout = complete(&demand, frame).ok_or(refused)?;
+        Ok(Self { layout, capacity })
     }
 
     /// The params of a layout that is given to the last number, and not what rules of today would choose.
