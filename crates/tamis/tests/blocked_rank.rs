@@ -222,7 +222,9 @@ fn filters_of_the_common_cut_lose_nothing_when_they_grow() {
         plain.make_portable();
         filter.insert_many(digests).unwrap();
         plain.insert_many(digests).unwrap();
-        digests.iter().for_each(|&digest| assert!(single.insert_digest(digest).is_ok()));
+        for &digest in digests {
+            assert!(single.insert_digest(digest).is_ok());
+        }
         assert_eq!(come >= 30_000, filter.params().blocks() > 460, "{come}");
         for filter in [&mut filter, &mut single, &mut plain] {
             filter.validate().unwrap();

@@ -324,7 +324,7 @@ pub(super) fn fetch(blocks: &[Block], cut: &Cut, digests: &[Digest]) {
     }
 }
 
-/// Answers for digests from this number on, up to the first whose location lives elsewhere: its number and its place. Lines are fetched
+/// Answers for digests, of which there are no more than answers, from this number on, up to the first whose location lives elsewhere: its number and its place. Lines are fetched
 /// ahead, but for the first.
 #[inline(always)]
 pub(super) fn find_many<B: Backend>(
@@ -333,14 +333,15 @@ pub(super) fn find_many<B: Backend>(
     (digests, answers): (&[Digest], &mut [bool]),
     from: usize,
 ) -> Option<(usize, Place)> {
-    for (number, (&digest, answer)) in digests.iter().zip(answers).enumerate().skip(from) {
+    let answers = &mut answers[..digests.len()];
+    for number in from..digests.len() {
         if let Some(&next) = digests.get(number + AHEAD) {
             prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
         }
-        let place = cut.place(digest);
+        let place = cut.place(digests[number]);
         let block = &blocks[place.block as usize];
         match find::<B>(block, &cut.shape, place.location, place.print) {
-            Some(here) => *answer = here,
+            Some(here) => answers[number] = here,
             None => return Some((number, place)),
         }
     }
