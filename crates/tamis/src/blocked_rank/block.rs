@@ -11,9 +11,6 @@
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use super::backend::Backend;
-use super::place::{Cut, Place};
-use crate::bits::{AHEAD, prefetch};
-use crate::digest::Digest;
 
 /// A block.
 pub(super) type Block = [u64; 8];
@@ -316,38 +313,6 @@ fn is_same<B: Backend>(block: &Block, shape: &Shape, equal: u64, cell: u32, want
         && (shape.high == 0 || high(block, shape, cell) == wanted >> 8)
 }
 
-/// Asks for the lines of digests.
-#[inline(always)]
-pub(super) fn fetch(blocks: &[Block], cut: &Cut, digests: &[Digest]) {
-    for &digest in digests {
-        prefetch(blocks.as_flattened(), cut.block_of(digest) * 8);
-    }
-}
-
-/// Answers for digests, of which there are no more than answers, from this number on, up to the first whose location lives elsewhere: its number and its place. Lines are fetched
-/// ahead, but for the first.
-#[inline(always)]
-pub(super) fn find_many<B: Backend>(
-    blocks: &[Block],
-    cut: &Cut,
-    (digests, answers): (&[Digest], &mut [bool]),
-    from: usize,
-) -> Option<(usize, Place)> {
-    let answers = &mut answers[..digests.len()];
-    for number in from..digests.len() {
-        if let Some(&next) = digests.get(number + AHEAD) {
-            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
-        }
-        let place = cut.place(digests[number]);
-        let block = &blocks[place.block as usize];
-        match find::<B>(block, &cut.shape, place.location, place.print) {
-            Some(here) => answers[number] = here,
-            None => return Some((number, place)),
-        }
-    }
-    None
-}
-
 /// How often a fingerprint is in the block; `None` if its location lives elsewhere.
 pub(super) fn count(block: &Block, shape: &Shape, location: u32, wanted: u32) -> Option<u64> {
     let same = chain(block, shape, location).filter(|&(_, print)| print == wanted);
@@ -414,29 +379,6 @@ pub(super) fn insert<B: Backend>(
     Inserted::Here(is_new)
 }
 
-/// Inserts digests from this number on, up to the first that finds no room: its number, its place, and why. Lines are fetched
-/// ahead, but for the first.
-#[inline(always)]
-pub(super) fn insert_many<B: Backend>(
-    blocks: &mut [Block],
-    cut: &Cut,
-    digests: &[Digest],
-    from: usize,
-) -> Option<(usize, Place, Inserted)> {
-    for number in from..digests.len() {
-        if let Some(&next) = digests.get(number + AHEAD) {
-            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
-        }
-        let place = cut.place(digests[number]);
-        let block = &mut blocks[place.block as usize];
-        let inserted = insert::<B>(block, &cut.shape, place.location, place.print);
-        if !matches!(inserted, Inserted::Here(_)) {
-            return Some((number, place, inserted));
-        }
-    }
-    None
-}
-
 /// What came of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removed {
@@ -481,29 +423,6 @@ pub(super) fn remove<B: Backend>(
     let moved = print(block, shape, end.last);
     close::<B>(block, shape, index, end, (found, moved));
     Removed::Here { spilled: index.threshold < shape.locations }
-}
-
-/// Removes digests from this number on, up to the first after which something is left to do: its number, its place, and what came of
-/// it. Lines are fetched ahead, but for the first.
-#[inline(always)]
-pub(super) fn remove_many<B: Backend>(
-    blocks: &mut [Block],
-    cut: &Cut,
-    digests: &[Digest],
-    from: usize,
-) -> Option<(usize, Place, Removed)> {
-    for number in from..digests.len() {
-        if let Some(&next) = digests.get(number + AHEAD) {
-            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
-        }
-        let place = cut.place(digests[number]);
-        let block = &mut blocks[place.block as usize];
-        let removed = remove::<B>(block, &cut.shape, place.location, place.print);
-        if removed != (Removed::Here { spilled: false }) {
-            return Some((number, place, removed));
-        }
-    }
-    None
 }
 
 /// Puts a fingerprint into a cell, then closes the last cell of its chain.

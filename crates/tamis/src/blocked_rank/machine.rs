@@ -2,6 +2,7 @@
 
 use super::backend::Portable;
 use super::block::{self, Block, Inserted, Removed, Shape};
+use super::many;
 use super::place::{Cut, Place};
 #[cfg(target_arch = "x86_64")]
 use super::x86::{Avx2, COMMON, Operations};
@@ -48,7 +49,7 @@ impl Machine {
         }
     }
 
-    /// As [`block::find_many`].
+    /// As [`many::find_many`].
     pub(super) fn find_many(
         self,
         blocks: &[Block],
@@ -61,11 +62,11 @@ impl Machine {
             Self::Avx2(avx2) => avx2.find_many(blocks, cut, questions, from),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2Common(avx2) => avx2.find_many(blocks, cut, questions, from),
-            Self::Any => block::find_many::<Portable>(blocks, cut, questions, from),
+            Self::Any => many::find_many::<Portable>(blocks, cut, questions, from),
         }
     }
 
-    /// As [`block::insert_many`].
+    /// As [`many::insert_many`].
     pub(super) fn insert_many(
         self,
         blocks: &mut [Block],
@@ -78,11 +79,11 @@ impl Machine {
             Self::Avx2(avx2) => avx2.insert_many(blocks, cut, digests, from),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2Common(avx2) => avx2.insert_many(blocks, cut, digests, from),
-            Self::Any => block::insert_many::<Portable>(blocks, cut, digests, from),
+            Self::Any => many::insert_many::<Portable>(blocks, cut, digests, from),
         }
     }
 
-    /// As [`block::remove_many`].
+    /// As [`many::remove_many`].
     pub(super) fn remove_many(
         self,
         blocks: &mut [Block],
@@ -95,7 +96,7 @@ impl Machine {
             Self::Avx2(avx2) => avx2.remove_many(blocks, cut, digests, from),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2Common(avx2) => avx2.remove_many(blocks, cut, digests, from),
-            Self::Any => block::remove_many::<Portable>(blocks, cut, digests, from),
+            Self::Any => many::remove_many::<Portable>(blocks, cut, digests, from),
         }
     }
 

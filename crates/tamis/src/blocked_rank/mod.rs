@@ -38,6 +38,7 @@ mod back;
 mod backend;
 mod block;
 mod machine;
+mod many;
 pub mod model;
 mod params;
 mod place;

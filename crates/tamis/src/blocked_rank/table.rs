@@ -6,6 +6,7 @@ use core::ops::Range;
 use super::back::Back;
 use super::block::{self, Block, Index, Inserted, Removed};
 use super::machine::Machine;
+use super::many;
 use super::params::BlockedRankParams;
 use super::place::{Cut, Place};
 use crate::bits::{AHEAD, Line, OutOfMemory, Words, prefetch};
@@ -163,7 +164,7 @@ impl Table {
 
     /// Answers for many digests, of which there are as many as answers.
     pub(super) fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        block::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
+        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
         let mut waiting = Waiting::new(self);
         let mut from = 0;
         while let Some((number, place)) =
@@ -215,7 +216,7 @@ impl Table {
 
     /// Inserts many; on an error, the number of those that are in.
     pub(super) fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
-        block::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
+        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
         let mut from = 0;
         while let Some((number, place, refused)) =
             self.machine.insert_many(blocks_mut(&mut self.words), &self.cut, digests, from)
@@ -266,7 +267,7 @@ impl Table {
 
     /// Removes one for each digest; how many were in.
     pub(super) fn remove_many(&mut self, digests: &[Digest]) -> u64 {
-        block::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
+        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
         let (mut from, mut absent) = (0, 0);
         while let Some((number, place, removed)) =
             self.machine.remove_many(blocks_mut(&mut self.words), &self.cut, digests, from)

@@ -14,6 +14,7 @@ use core::arch::x86_64::{
 
 use super::backend::Backend;
 use super::block::{self, Block, Inserted, Removed, Shape};
+use super::many;
 use super::place::{Cut, Place};
 use crate::digest::Digest;
 
@@ -58,7 +59,7 @@ impl<const COMMON_ONLY: bool> Operations<COMMON_ONLY> {
         unsafe { find::<COMMON_ONLY>(block, shape, location, print) }
     }
 
-    /// As [`find_many`](block::find_many).
+    /// As [`find_many`](many::find_many).
     #[inline]
     pub(super) fn find_many(
         self,
@@ -89,7 +90,7 @@ impl<const COMMON_ONLY: bool> Operations<COMMON_ONLY> {
         unsafe { lower::<COMMON_ONLY>(block, shape) }
     }
 
-    /// As [`insert_many`](block::insert_many).
+    /// As [`insert_many`](many::insert_many).
     pub(super) fn insert_many(
         self,
         blocks: &mut [Block],
@@ -101,7 +102,7 @@ impl<const COMMON_ONLY: bool> Operations<COMMON_ONLY> {
         unsafe { insert_many::<COMMON_ONLY>(blocks, cut, digests, from) }
     }
 
-    /// As [`remove_many`](block::remove_many).
+    /// As [`remove_many`](many::remove_many).
     pub(super) fn remove_many(
         self,
         blocks: &mut [Block],
@@ -158,7 +159,7 @@ fn find_many<const COMMON_ONLY: bool>(
     questions: (&[Digest], &mut [bool]),
     from: usize,
 ) -> Option<(usize, Place)> {
-    block::find_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), questions, from)
+    many::find_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), questions, from)
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
@@ -168,7 +169,7 @@ fn insert_many<const COMMON_ONLY: bool>(
     digests: &[Digest],
     from: usize,
 ) -> Option<(usize, Place, Inserted)> {
-    block::insert_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), digests, from)
+    many::insert_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), digests, from)
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
@@ -178,7 +179,7 @@ fn remove_many<const COMMON_ONLY: bool>(
     digests: &[Digest],
     from: usize,
 ) -> Option<(usize, Place, Removed)> {
-    block::remove_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), digests, from)
+    many::remove_many::<Vectors>(blocks, &known_cut::<COMMON_ONLY>(cut), digests, from)
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]

@@ -1,0 +1,86 @@
+//! Many digests at once: loops over blocks that leave compiled code only where a block refuses, with lines fetched ahead.
+#![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
+
+use super::backend::Backend;
+use super::block::{self, Block, Inserted, Removed};
+use super::place::{Cut, Place};
+use crate::bits::{AHEAD, prefetch};
+use crate::digest::Digest;
+
+/// Asks for the lines of digests.
+#[inline(always)]
+pub(super) fn fetch(blocks: &[Block], cut: &Cut, digests: &[Digest]) {
+    for &digest in digests {
+        prefetch(blocks.as_flattened(), cut.block_of(digest) * 8);
+    }
+}
+
+/// Answers for digests, of which there are no more than answers, from this number on, up to the first whose location lives elsewhere: its number and its place. Lines are fetched
+/// ahead, but for the first.
+#[inline(always)]
+pub(super) fn find_many<B: Backend>(
+    blocks: &[Block],
+    cut: &Cut,
+    (digests, answers): (&[Digest], &mut [bool]),
+    from: usize,
+) -> Option<(usize, Place)> {
+    let answers = &mut answers[..digests.len()];
+    for number in from..digests.len() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
+        }
+        let place = cut.place(digests[number]);
+        let block = &blocks[place.block as usize];
+        match block::find::<B>(block, &cut.shape, place.location, place.print) {
+            Some(here) => answers[number] = here,
+            None => return Some((number, place)),
+        }
+    }
+    None
+}
+
+/// Inserts digests from this number on, up to the first that finds no room: its number, its place, and why. Lines are fetched
+/// ahead, but for the first.
+#[inline(always)]
+pub(super) fn insert_many<B: Backend>(
+    blocks: &mut [Block],
+    cut: &Cut,
+    digests: &[Digest],
+    from: usize,
+) -> Option<(usize, Place, Inserted)> {
+    for number in from..digests.len() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
+        }
+        let place = cut.place(digests[number]);
+        let block = &mut blocks[place.block as usize];
+        let inserted = block::insert::<B>(block, &cut.shape, place.location, place.print);
+        if !matches!(inserted, Inserted::Here(_)) {
+            return Some((number, place, inserted));
+        }
+    }
+    None
+}
+
+/// Removes digests from this number on, up to the first after which something is left to do: its number, its place, and what came of
+/// it. Lines are fetched ahead, but for the first.
+#[inline(always)]
+pub(super) fn remove_many<B: Backend>(
+    blocks: &mut [Block],
+    cut: &Cut,
+    digests: &[Digest],
+    from: usize,
+) -> Option<(usize, Place, Removed)> {
+    for number in from..digests.len() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            prefetch(blocks.as_flattened(), cut.block_of(next) * 8);
+        }
+        let place = cut.place(digests[number]);
+        let block = &mut blocks[place.block as usize];
+        let removed = block::remove::<B>(block, &cut.shape, place.location, place.print);
+        if removed != (Removed::Here { spilled: false }) {
+            return Some((number, place, removed));
+        }
+    }
+    None
+}
