@@ -15,8 +15,8 @@ pub(super) fn fetch(blocks: &[Block], cut: &Cut, digests: &[Digest]) {
     }
 }
 
-/// Answers for digests, of which there are no more than answers, from this number on, up to the first whose location lives elsewhere: its number and its place. Lines are fetched
-/// ahead, but for the first.
+/// Answers for digests, of which there are no more than answers, from this number on, up to the first whose location lives
+/// elsewhere: its number and its place. Lines are fetched ahead, but for the first.
 #[inline(always)]
 pub(super) fn find_many<B: Backend>(
     blocks: &[Block],
