@@ -23,7 +23,7 @@ pub struct AtMost {
     pub blocks: Option<f64>,
 }
 
-/// `blocked-rank` holds somewhat more than its model says, likely in the list beside its back table: 0.07% at ten million keys
+/// `blocked-rank` holds more than its model says if the packed table behind it grows: 0.07% at ten million keys
 /// (records/2026-11-15-planner.md).
 const BACK_MARGIN: f64 = 1.002;
 /// The blocks of fingerprint kinds are predicted to within so much (tests: `a_chosen_plan_keeps_its_promises`).

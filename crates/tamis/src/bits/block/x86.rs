@@ -140,7 +140,15 @@ fn insert_common(words: &mut [u64], blocks: &Blocks, digest: Digest) -> bool {
     let halves = (quarter(block, 0), quarter(block, 4));
     let position = positions(broadcast(probes.word), &BLOCK_SALTS.as_chunks::<8>().0[0], 512);
     let new = !are_set(halves, position, 8);
-    let mut set = |at: i32| block[at as usize / 64 % 8] |= 1 << (at % 64);
+    set_eight(block, position);
+    new
+}
+
+/// Sets the bits at eight positions.
+#[inline]
+#[target_feature(enable = "avx2,bmi2")]
+fn set_eight<const WORDS: usize>(block: &mut [u64; WORDS], position: __m256i) {
+    let mut set = |at: i32| block[at as usize / 64 % WORDS] |= 1 << (at % 64);
     set(_mm256_extract_epi32::<0>(position));
     set(_mm256_extract_epi32::<1>(position));
     set(_mm256_extract_epi32::<2>(position));
@@ -149,7 +157,6 @@ fn insert_common(words: &mut [u64], blocks: &Blocks, digest: Digest) -> bool {
     set(_mm256_extract_epi32::<5>(position));
     set(_mm256_extract_epi32::<6>(position));
     set(_mm256_extract_epi32::<7>(position));
-    new
 }
 
 #[target_feature(enable = "avx2,bmi2")]
@@ -170,18 +177,11 @@ fn insert_into<const WORDS: usize>(block: &mut [u64; WORDS], probes: BlockProbes
     for (salts, left) in chunks(probes.count) {
         let position = positions(words, salts, probes.range);
         new |= !are_set(halves, position, left);
-        let mut set = |at: i32| block[at as usize / 64 % WORDS] |= 1 << (at % 64);
-        set(_mm256_extract_epi32::<0>(position));
         if left >= 8 {
-            set(_mm256_extract_epi32::<1>(position));
-            set(_mm256_extract_epi32::<2>(position));
-            set(_mm256_extract_epi32::<3>(position));
-            set(_mm256_extract_epi32::<4>(position));
-            set(_mm256_extract_epi32::<5>(position));
-            set(_mm256_extract_epi32::<6>(position));
-            set(_mm256_extract_epi32::<7>(position));
+            set_eight(block, position);
         } else {
-            let rest = [
+            let some = [
+                _mm256_extract_epi32::<0>(position),
                 _mm256_extract_epi32::<1>(position),
                 _mm256_extract_epi32::<2>(position),
                 _mm256_extract_epi32::<3>(position),
@@ -189,7 +189,9 @@ fn insert_into<const WORDS: usize>(block: &mut [u64; WORDS], probes: BlockProbes
                 _mm256_extract_epi32::<5>(position),
                 _mm256_extract_epi32::<6>(position),
             ];
-            rest.into_iter().take(left as usize - 1).for_each(set);
+            for at in some.into_iter().take(left as usize) {
+                block[at as usize / 64 % WORDS] |= 1 << (at % 64);
+            }
         }
     }
     new
