@@ -352,8 +352,12 @@ fn a_layout_comes_back_from_its_values() {
         let params = AnyParams::plan(kind, &Goal::rate(1000, 0.01)).unwrap();
         let values: Vec<u64> = params.named().into_iter().map(|(_, value)| value).collect();
         assert_eq!(AnyParams::from_values(kind, &values), Ok(params), "{kind:?}");
-        assert!(AnyParams::from_values(kind, &values[1..]).is_err(), "{kind:?}");
         assert!(AnyParams::from_values(kind, &vec![0; values.len()]).is_err(), "{kind:?}");
+        for count in (0..30).filter(|&count| count != values.len()) {
+            let wrong: Vec<u64> = values.iter().copied().chain([0; 30]).take(count).collect();
+            let fault = AnyParams::from_values(kind, &wrong).unwrap_err();
+            assert_eq!((fault.name, fault.value), ("params", count as u64), "{kind:?}");
+        }
     }
 }
 

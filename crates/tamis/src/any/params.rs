@@ -170,30 +170,23 @@ impl AnyParams {
 
     /// The layout of this kind with these values, in stored order; every one is checked.
     pub fn from_values(kind: Kind, values: &[u64]) -> Result<Self, InvalidParam> {
-        fn checked<P: Params>(values: &[u64]) -> Result<P, InvalidParam> {
-            if values.len() != P::NAMES.len() {
-                let expected = "as many values as the kind has params";
-                return Err(InvalidParam { name: "params", value: values.len() as u64, expected });
-            }
-            P::from_values(values)
-        }
         match kind {
-            Kind::Bloom => checked(values).map(Self::Bloom),
-            Kind::Counting => checked(values).map(Self::Counting),
-            Kind::Blocked => checked(values).map(Self::Blocked),
-            Kind::RankIndexed => checked(values).map(Self::RankIndexed),
-            Kind::RankSet => checked(values).map(Self::RankSet),
-            Kind::RankCounting => checked(values).map(Self::RankCounting),
-            Kind::RankMap => checked(values).map(Self::RankMap),
-            Kind::BlockedRank => checked(values).map(Self::BlockedRank),
-            Kind::DLeft => checked(values).map(Self::DLeft),
-            Kind::Partitioned => checked(values).map(Self::Partitioned),
-            Kind::BalancedSingle => checked(values).map(Self::BalancedSingle),
-            Kind::BalancedSequential => checked(values).map(Self::BalancedSequential),
-            Kind::BalancedMht => checked(values).map(Self::BalancedMht),
-            Kind::BalancedPopcount => checked(values).map(Self::BalancedPopcount),
-            Kind::BalancedTwoChoice => checked(values).map(Self::BalancedTwoChoice),
-            Kind::Compressed => checked(values).map(Self::Compressed),
+            Kind::Bloom => Params::from_values(values).map(Self::Bloom),
+            Kind::Counting => Params::from_values(values).map(Self::Counting),
+            Kind::Blocked => Params::from_values(values).map(Self::Blocked),
+            Kind::RankIndexed => Params::from_values(values).map(Self::RankIndexed),
+            Kind::RankSet => Params::from_values(values).map(Self::RankSet),
+            Kind::RankCounting => Params::from_values(values).map(Self::RankCounting),
+            Kind::RankMap => Params::from_values(values).map(Self::RankMap),
+            Kind::BlockedRank => Params::from_values(values).map(Self::BlockedRank),
+            Kind::DLeft => Params::from_values(values).map(Self::DLeft),
+            Kind::Partitioned => Params::from_values(values).map(Self::Partitioned),
+            Kind::BalancedSingle => Params::from_values(values).map(Self::BalancedSingle),
+            Kind::BalancedSequential => Params::from_values(values).map(Self::BalancedSequential),
+            Kind::BalancedMht => Params::from_values(values).map(Self::BalancedMht),
+            Kind::BalancedPopcount => Params::from_values(values).map(Self::BalancedPopcount),
+            Kind::BalancedTwoChoice => Params::from_values(values).map(Self::BalancedTwoChoice),
+            Kind::Compressed => Params::from_values(values).map(Self::Compressed),
         }
     }
 

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use super::{Rule, Scheme};
 use crate::address::MAX_BLOCK_PROBES;
-use crate::filter::{InvalidParam, Params};
+use crate::filter::{InvalidParam, Params, as_stored};
 
 /// The most choices of a key.
 pub(crate) const MAX_CHOICES: u32 = 4;
@@ -146,6 +146,7 @@ impl<S: Scheme> Params for BalancedParams<S> {
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
+        let values: [u64; 9] = as_stored(values)?;
         let check = |at: usize, most: u64, expected| {
             let (name, value) = (Self::NAMES[at], values[at]);
             let fits = value <= most && (value > 0 || at > 3);

@@ -28,8 +28,21 @@ impl Back {
     pub(super) fn new(params: &BlockedRankParams) -> Result<Self, OutOfMemory> {
         Ok(match params.second() {
             Some(second) => Self::Blocks(Box::new(Table::behind(second)?)),
-            None => Self::Packed(rank::Table::new(params.last(), rank::Mode::Multiset)?),
+            None => Self::of_packed(rank::Table::new(params.last(), rank::Mode::Multiset)?, params),
         })
+    }
+
+    /// A packed table that lies behind blocks with these params, however it grows.
+    pub(super) fn of_packed(table: rank::Table, params: &BlockedRankParams) -> Self {
+        Self::Packed(table.no_narrower_than(params.narrowest_packed()))
+    }
+
+    /// Lays out what an empty one is to hold: groups in order.
+    pub(super) fn fill(&mut self, groups: &[Group]) -> Result<(), Full> {
+        match self {
+            Self::Blocks(table) => table.fill(groups),
+            Self::Packed(table) => table.fill_all(groups),
+        }
     }
 
     /// The blocks, if there are any, and the packed table at the end.

@@ -53,7 +53,6 @@ use alloc::vec::Vec;
 
 pub use params::BlockedRankParams;
 
-use self::params::Level;
 use self::table::Table;
 use crate::any::Kind;
 use crate::bits::OutOfMemory;
@@ -284,7 +283,7 @@ impl Stored for BlockedRank {
     type Params = BlockedRankParams;
 
     fn params(&self) -> BlockedRankParams {
-        *self.table.params()
+        self.table.layout()
     }
 
     fn new(params: BlockedRankParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
@@ -319,11 +318,10 @@ impl Stored for BlockedRank {
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
-        let (label, values) = frame.begin_values::<Self>()?;
-        let front = Level::front(core::array::from_fn(|at| values[at]))?;
+        let (label, params) = frame.begin::<Self>()?;
         let table = match frame.next_encoding() {
-            Some(Encoding::Packed) => sections::unpack(frame, front)?,
-            _ => sections::decode(frame, front)?,
+            Some(Encoding::Packed) => sections::unpack(frame, params)?,
+            _ => sections::decode(frame, params)?,
         };
         Ok(Self { label, table })
     }

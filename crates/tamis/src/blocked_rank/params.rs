@@ -1,32 +1,30 @@
-//! The parameters of a blocked rank-indexed filter, and the back table that follows from them.
+//! The parameters of a blocked rank-indexed filter: every number of its blocks, and of what lies behind them, as they
+//! are stored.
+//!
+//! They are checked as integers, by rules that never change: how a planner chooses what lies behind the blocks is its own
+//! affair, in [`plan`](super::plan), and no reader needs it.
 
 use alloc::vec::Vec;
 
 use super::block::Shape;
 use super::model;
-use crate::filter::{InvalidParam, Params};
+use crate::filter::{InvalidParam, Params, as_stored, narrow};
 use crate::rank_indexed::RankParams;
-use crate::rank_indexed::model::{Layout, rate_of};
-use crate::rank_indexed::optimise::{Demand, optimise};
+use crate::rank_indexed::model::Layout;
 
-/// The most identities: so that they leave room in a word.
+/// The most identities: so that they leave room in a word. Frozen.
 pub(super) const MAX_UNIVERSE: u64 = 1 << 61;
-/// The most blocks: far beyond any memory, and safe from overflow.
+/// The most blocks: far beyond any memory, and safe from overflow. Frozen.
 const MAX_BLOCKS: u64 = 1 << 39;
-/// The widest fingerprint: a byte, and eight bits more.
+/// The widest fingerprint: a byte, and eight bits more. Frozen.
 pub(super) const MAX_FINGERPRINT: u32 = 16;
-/// The widest fingerprint of blocks behind blocks.
-const MAX_SECOND: u32 = 24;
-/// How many bits narrower than the fingerprints in front those of a packed table may be, if it came with its bytes.
+/// The widest fingerprint of blocks behind blocks. Frozen.
+pub(super) const MAX_SECOND: u32 = 24;
+/// How many bits narrower than the fingerprints in front those of the packed table may be: a location in front is spread
+/// over 2^10 of its chains at most, and looking through them takes no time. Frozen.
 const NARROWER: u32 = 10;
-/// There are blocks behind the blocks if so many keys are expected there: fewer fit into the packed table's few lines.
-const SECOND_FROM: f64 = 256.0;
-/// What blocks behind blocks spill is up to so many times what the model of clumps says: measured from 5e4 to 3e6 keys.
-const CLUMPS: f64 = 1.2;
 
-/// How identities are cut, and how many keys are planned for.
-///
-/// The layout of the back table follows from these, the same on every machine, unless it came with bytes that are used in place.
+/// How identities are cut, how many keys are planned for, and what lies behind the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedRankParams {
     front: Level,
@@ -39,12 +37,12 @@ pub struct BlockedRankParams {
 /// A table of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level {
-    blocks: u64,
-    locations: u32,
-    cells: u32,
-    fingerprint: u32,
+    pub(super) blocks: u64,
+    pub(super) locations: u32,
+    pub(super) cells: u32,
+    pub(super) fingerprint: u32,
     /// Keys planned for.
-    capacity: u64,
+    pub(super) capacity: u64,
 }
 
 impl Level {
@@ -68,9 +66,8 @@ impl Level {
 
     fn new(values: [u64; 5], widest: u32, widths: &'static str) -> Result<Self, InvalidParam> {
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        let narrow = |at: usize| u32::try_from(values[at]).unwrap_or(u32::MAX);
-        let [blocks, .., capacity] = values;
-        let (locations, cells, fingerprint) = (narrow(1), narrow(2), narrow(3));
+        let [blocks, shape @ .., capacity] = values;
+        let [locations, cells, fingerprint] = shape.map(narrow);
         if !(1..=widest).contains(&fingerprint) {
             return refuse("fingerprint", fingerprint.into(), widths);
         }
@@ -102,15 +99,19 @@ impl Level {
         [blocks, locations.into(), cells.into(), fingerprint.into(), capacity]
     }
 
-    /// Whether a packed table may lie behind: it has as many identities, and a location in front is not spread over so many of its
-    /// chains that looking through them takes long. (Planned ones have a few at most.)
-    pub(super) fn check_packed(&self, last: &RankParams) -> Result<(), InvalidParam> {
+    /// The narrowest fingerprint of a packed table behind.
+    fn narrowest_packed(&self) -> u32 {
+        self.fingerprint.saturating_sub(NARROWER).max(1)
+    }
+
+    /// Whether a packed table may lie behind.
+    fn check_packed(&self, last: &RankParams) -> Result<(), InvalidParam> {
         let Layout { buckets, fingerprint, .. } = last.layout();
         if Some(last.universe()) < self.universe() {
             let expected = "as many identities as in front";
             return Err(InvalidParam { name: "buckets", value: buckets, expected });
         }
-        if fingerprint + NARROWER < self.fingerprint {
+        if fingerprint < self.narrowest_packed() {
             let expected = "at most 10 bits narrower than in front";
             return Err(InvalidParam { name: "fingerprint", value: fingerprint.into(), expected });
         }
@@ -122,85 +123,32 @@ impl Level {
         self.blocks * 512
     }
 
-    /// Blocks for what these ones are expected to spill; `None` if that is little, or fingerprints would be too wide.
-    fn second(&self) -> Option<Self> {
-        let expected = Some(self.spilled(1.0)).filter(|&spilled| spilled >= SECOND_FROM)?;
-        // There is more behind if they are not enough.
-        let capacity = model::with_margin(expected, 3.0);
-        let universe = self.universe()?;
-        // Not narrower, so that a location in front is part of one behind.
-        (self.fingerprint..=MAX_SECOND).find_map(|fingerprint| {
-            let high = fingerprint.saturating_sub(8);
-            // About as many locations as cells, or fewer: as many identities as in front, or some blocks would have nothing to do.
-            let cells = 505 / (10 + high);
-            let blocks = (capacity * 8).div_ceil(u64::from(cells) * 7);
-            let locations = universe / blocks.checked_mul(1 << fingerprint)?;
-            let most = Shape::most_locations(cells, high)?;
-            let locations = u32::try_from(locations).ok().filter(|at| (1..=most).contains(at))?;
-            let blocks = universe.div_ceil(u64::from(locations) << fingerprint);
-            let level = Self { blocks, locations, cells, fingerprint, capacity };
-            level.universe().is_some().then_some(level)
-        })
-    }
-
     /// Identities; `None` if they are too many.
-    fn universe(&self) -> Option<u64> {
+    pub(super) fn universe(&self) -> Option<u64> {
         let per_block = u64::from(self.locations) << self.fingerprint;
         self.blocks.checked_mul(per_block).filter(|&all| all <= MAX_UNIVERSE)
-    }
-
-    /// Keys that are expected to find no room, if they come in clumps of this size: then there are fewer, and fewer fit.
-    fn spilled(&self, clump: f64) -> f64 {
-        let Self { blocks, locations, cells, capacity, .. } = *self;
-        model::expected_back((blocks, locations, cells), capacity, clump)
-    }
-
-    /// How many keys come together where these blocks spill them: a chain leaves as a whole, and more so a long one.
-    fn clump(&self) -> f64 {
-        1.0 + self.capacity as f64 / (self.blocks as f64 * f64::from(self.locations))
     }
 }
 
 impl BlockedRankParams {
-    /// `blocks` blocks of 64 bytes with `locations` chain locations, `cells` cells and fingerprints of `fingerprint` bits,
-    /// and a back table for what `capacity` keys leave without a cell.
-    pub fn new(
-        blocks: u64,
-        locations: u32,
-        cells: u32,
-        fingerprint: u32,
-        capacity: u64,
+    /// These blocks, with this behind them.
+    pub(super) fn laid_out(
+        front: Level,
+        second: Option<Level>,
+        last: RankParams,
     ) -> Result<Self, InvalidParam> {
-        let values = [blocks, locations.into(), cells.into(), fingerprint.into(), capacity];
-        Self::of(Level::front(values)?)
-    }
-
-    /// The params of the blocks in front, with a back table by the rules.
-    pub(super) fn of(front: Level) -> Result<Self, InvalidParam> {
-        let second = front.second();
-        let (universe, spilled) = match second {
-            Some(level) => (level.universe(), CLUMPS * level.spilled(front.clump())),
-            None => (front.universe(), front.spilled(1.0)),
-        };
-        let (universe, spilled) =
-            (universe.unwrap_or(MAX_UNIVERSE), model::with_margin(spilled, 8.0));
-        // The least table whose identities are as many as those in front of it.
-        let layout = optimise(&Demand::new(spilled), rate_of(universe as f64, spilled));
-        let Some(Ok(last)) = layout.map(|layout| RankParams::of(&layout, spilled)) else {
-            let (value, expected) = (front.capacity, "what a back table can be laid out for");
-            return Err(InvalidParam { name: "capacity", value, expected });
-        };
+        second.unwrap_or(front).check_packed(&last).map_err(|fault| of_part("last_", fault))?;
         Ok(Self { front, second, last })
     }
 
-    /// The params of a table whose back table came with it, and was checked against it.
-    pub(super) fn laid_out(front: Level, second: Option<Level>, last: RankParams) -> Self {
-        Self { front, second, last }
+    /// The narrowest fingerprint that the packed table may have, which grows by cutting identities elsewhere.
+    pub(super) fn narrowest_packed(&self) -> u32 {
+        self.second.unwrap_or(self.front).narrowest_packed()
     }
 
-    /// The blocks, without what lies behind them.
-    pub(super) fn front(&self) -> Level {
-        self.front
+    /// The same with another packed table: it grows by itself.
+    pub(super) fn with_last(&self, last: RankParams) -> Self {
+        Self { last, ..*self }
     }
 
     /// Blocks.
@@ -302,14 +250,56 @@ impl BlockedRankParams {
 }
 
 impl Params for BlockedRankParams {
-    const NAMES: &'static [&'static str] =
-        &["blocks", "locations", "cells", "fingerprint", "capacity"];
+    const NAMES: &'static [&'static str] = &[
+        "blocks",
+        "locations",
+        "cells",
+        "fingerprint",
+        "capacity",
+        "second_blocks",
+        "second_locations",
+        "second_cells",
+        "second_fingerprint",
+        "second_capacity",
+        "last_buckets",
+        "last_locations",
+        "last_fingerprint",
+        "last_capacity",
+        "last_groups",
+        "last_level1",
+        "last_level2",
+        "last_level3",
+        "last_second",
+        "last_third",
+    ];
 
     fn values(&self) -> Vec<u64> {
-        self.front.values().to_vec()
+        let mut last = self.last.values();
+        last.remove(EXTRA);
+        let mut values = self.front.values().to_vec();
+        values.extend(self.second.map_or([0; 5], |level| level.values()));
+        values.extend(last);
+        values
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        Self::of(Level::front(core::array::from_fn(|at| values[at]))?)
+        let values: [u64; 20] = as_stored(values)?;
+        let front = Level::front(as_stored(&values[..5])?)?;
+        let second: [u64; 5] = as_stored(&values[5..10])?;
+        let second = (second != [0; 5]).then(|| front.behind(second)).transpose();
+        let mut last = values[10..].to_vec();
+        last.insert(EXTRA, 0);
+        let last = RankParams::from_values(&last).map_err(|fault| of_part("last_", fault))?;
+        Self::laid_out(front, second.map_err(|fault| of_part("second_", fault))?, last)
     }
+}
+
+/// Which of its params a packed table does not need here: there are neither counters nor values.
+const EXTRA: usize = 3;
+
+/// The fault of a param by its name among all.
+fn of_part(part: &str, fault: InvalidParam) -> InvalidParam {
+    let names = BlockedRankParams::NAMES.iter();
+    let name = names.copied().find(|name| name.strip_prefix(part) == Some(fault.name));
+    InvalidParam { name: name.unwrap_or(fault.name), ..fault }
 }

@@ -1,17 +1,19 @@
-//! From goals to params, and from params to predictions.
+//! From goals to params, from blocks to what lies behind them, and from params to predictions.
 
 use super::back::Back;
 use super::block::Shape;
 use super::model;
-use super::params::{BlockedRankParams, MAX_FINGERPRINT, MAX_UNIVERSE};
+use super::params::{BlockedRankParams, Level, MAX_FINGERPRINT, MAX_SECOND, MAX_UNIVERSE};
 use super::sections;
 use crate::any::Kind;
 use crate::bits::Line;
+use crate::filter::InvalidParam;
 use crate::math::occupancy::power_spread;
 use crate::math::solve::bisect;
 use crate::plan::{Goal, PlanError, Prediction, Size};
-use crate::rank_indexed::RankIndexed;
-use crate::rank_indexed::model::rate_of;
+use crate::rank_indexed::model::{Layout, rate_of};
+use crate::rank_indexed::optimise::{Demand, optimise};
+use crate::rank_indexed::{RankIndexed, RankParams};
 
 /// Filters are planned so full that this share of the keys lives in the back table: 5% with bytes, 9% with the widest
 /// fingerprints. Fuller ones would be smaller, by up to a fifth of a bit with bytes and half a bit with wide ones, and slower.
@@ -23,6 +25,85 @@ const BACK_OVERHEAD: f64 = 5.0;
 
 /// Loads are found to this precision.
 const LOAD_TOLERANCE: f64 = 1e-4;
+
+/// There are blocks behind the blocks if so many keys are expected there: fewer fit into the packed table's few lines.
+const SECOND_FROM: f64 = 256.0;
+/// What blocks behind blocks spill is up to so many times what the model of clumps says: measured from 5e4 to 3e6 keys.
+const CLUMPS: f64 = 1.2;
+
+impl BlockedRankParams {
+    /// `blocks` blocks of 64 bytes with `locations` chain locations, `cells` cells and fingerprints of `fingerprint` bits,
+    /// and a back table for what `capacity` keys leave without a cell.
+    pub fn new(
+        blocks: u64,
+        locations: u32,
+        cells: u32,
+        fingerprint: u32,
+        capacity: u64,
+    ) -> Result<Self, InvalidParam> {
+        let values = [blocks, locations.into(), cells.into(), fingerprint.into(), capacity];
+        Self::of(Level::front(values)?)
+    }
+
+    /// The params of the blocks in front, with a back table by the rules.
+    pub(super) fn of(front: Level) -> Result<Self, InvalidParam> {
+        let second = front.second();
+        let (universe, spilled) = match second {
+            Some(level) => (level.universe(), CLUMPS * level.spilled(front.clump())),
+            None => (front.universe(), front.spilled(1.0)),
+        };
+        let (universe, spilled) =
+            (universe.unwrap_or(MAX_UNIVERSE), model::with_margin(spilled, 8.0));
+        // The least table whose identities are as many as those in front of it.
+        let layout = optimise(&Demand::new(spilled), rate_of(universe as f64, spilled));
+        // (As many to the last one, which a rate in floating point does not promise.)
+        let widened = layout.map(|layout| {
+            let per_group =
+                layout.group_buckets() * u64::from(layout.locations) << layout.fingerprint;
+            let groups = universe.div_ceil(per_group).max(layout.groups);
+            Layout { buckets: layout.group_buckets() * groups, groups, ..layout }
+        });
+        let Some(Ok(last)) = widened.map(|layout| RankParams::of(&layout, spilled)) else {
+            let (value, expected) = (front.capacity, "what a back table can be laid out for");
+            return Err(InvalidParam { name: "capacity", value, expected });
+        };
+        Self::laid_out(front, second, last)
+    }
+}
+
+impl Level {
+    /// Blocks for what these ones are expected to spill; `None` if that is little, or fingerprints would be too wide.
+    fn second(&self) -> Option<Self> {
+        let expected = Some(self.spilled(1.0)).filter(|&spilled| spilled >= SECOND_FROM)?;
+        // There is more behind if they are not enough.
+        let capacity = model::with_margin(expected, 3.0);
+        let universe = self.universe()?;
+        // Not narrower, so that a location in front is part of one behind.
+        (self.fingerprint..=MAX_SECOND).find_map(|fingerprint| {
+            let high = fingerprint.saturating_sub(8);
+            // About as many locations as cells, or fewer: as many identities as in front, or some blocks would have nothing to do.
+            let cells = 505 / (10 + high);
+            let blocks = (capacity * 8).div_ceil(u64::from(cells) * 7);
+            let locations = universe / blocks.checked_mul(1 << fingerprint)?;
+            let most = Shape::most_locations(cells, high)?;
+            let locations = u32::try_from(locations).ok().filter(|at| (1..=most).contains(at))?;
+            let blocks = universe.div_ceil(u64::from(locations) << fingerprint);
+            let shape = [locations, cells, fingerprint].map(u64::from);
+            self.behind([blocks, shape[0], shape[1], shape[2], capacity]).ok()
+        })
+    }
+
+    /// Keys that are expected to find no room, if they come in clumps of this size: then there are fewer, and fewer fit.
+    fn spilled(&self, clump: f64) -> f64 {
+        let Self { blocks, locations, cells, capacity, .. } = *self;
+        model::expected_back((blocks, locations, cells), capacity, clump)
+    }
+
+    /// How many keys come together where these blocks spill them: a chain leaves as a whole, and more so a long one.
+    fn clump(&self) -> f64 {
+        1.0 + self.capacity as f64 / (self.blocks as f64 * f64::from(self.locations))
+    }
+}
 
 /// A way to cut blocks, with the fullest load for it.
 #[derive(Clone, Copy)]

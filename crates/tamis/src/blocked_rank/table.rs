@@ -12,7 +12,7 @@ use super::place::{Cut, Place};
 use crate::bits::{AHEAD, Line, OutOfMemory, Words, prefetch};
 use crate::digest::Digest;
 use crate::filter::{Absent, Full, Invalid};
-use crate::group::Group;
+use crate::group::{Group, merged};
 use crate::permutation::{Permutation, inverse, multipliers};
 
 /// A table of identities.
@@ -67,6 +67,11 @@ impl Table {
 
     pub(super) fn params(&self) -> &BlockedRankParams {
         &self.params
+    }
+
+    /// Every number of the table as it is laid out now: the packed table grows by itself.
+    pub(super) fn layout(&self) -> BlockedRankParams {
+        self.params.with_last(*self.back.parts().1.params())
     }
 
     pub(super) fn words(&self) -> &Words {
@@ -428,8 +433,39 @@ impl Table {
         if let Machine::Any = self.machine {
             table.make_portable();
         }
-        table.add_all(self, dropped)?;
+        let mut groups = Vec::new();
+        self.for_each_group(&mut |group| {
+            groups.push(Group { identity: group.identity >> dropped, ..group });
+        });
+        table.fill(merged(&mut groups, false))?;
         Ok(table)
+    }
+
+    /// Lays out what an empty table is to hold: groups in order. Nothing grows, so that a table which is read is laid out as it
+    /// was written.
+    pub(super) fn fill(&mut self, groups: &[Group]) -> Result<(), Full> {
+        let cut = self.cut;
+        let location = |group: &Group| cut.location(cut.place_of(group.identity));
+        let mut behind = Vec::new();
+        for groups in groups.chunk_by(|a, b| location(a) == location(b)) {
+            let place = cut.place_of(groups[0].identity);
+            let index = Index::of(self.block(place.block), &cut.shape);
+            let free = u64::from(cut.shape.cells.saturating_sub(index.len()));
+            let copies = groups.iter().map(|group| group.count).fold(0, u64::saturating_add);
+            if place.location >= index.threshold || copies > free {
+                // The first location that does not fit is the threshold: what is higher goes behind too.
+                let block = self.words.line_mut(place.block as usize);
+                block::set_threshold(block, &cut.shape, place.location.min(index.threshold));
+                behind.extend_from_slice(groups);
+                continue;
+            }
+            for group in groups {
+                for _ in 0..group.count {
+                    self.insert_into_block(cut.place_of(group.identity));
+                }
+            }
+        }
+        self.fill_back(behind)
     }
 
     /// Adds all of another table, whose identities lose their lowest `dropped` bits.
@@ -462,12 +498,13 @@ impl Table {
         Some(self.gather.apply(spread, all) << width | behind & ((1 << width) - 1))
     }
 
-    /// Fills the back table of a table that was made from its blocks.
-    pub(super) fn set_back(&mut self, groups: &[Group]) -> Result<(), Full> {
-        groups.iter().try_for_each(|group| {
-            let identity = self.back_identity(self.cut.place_of(group.identity));
-            self.back.add(Group { identity, ..*group })
-        })
+    /// Lays out the back table of a table that was made from its blocks: groups by our identities.
+    pub(super) fn fill_back(&mut self, mut groups: Vec<Group>) -> Result<(), Full> {
+        for group in &mut groups {
+            group.identity = self.back_identity(self.cut.place_of(group.identity));
+        }
+        groups.sort_unstable_by_key(Group::key);
+        self.back.fill(&groups)
     }
 
     /// All that is in, in order.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::address::{MAX_BLOCK_PROBES, probes};
 use crate::bits::block::Blocks;
 use crate::digest::Digest;
-use crate::filter::{InvalidParam, Params};
+use crate::filter::{InvalidParam, Params, as_stored, narrow};
 
 /// The most bits, counters or block bits of a filter: far beyond any memory, and safe from overflow.
 pub(crate) const MAX_POSITIONS: u64 = 1 << 48;
@@ -66,7 +66,8 @@ impl Params for BloomParams {
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        Self::new(values[0], narrow(values[1]))
+        let [bits, hashes] = as_stored(values)?;
+        Self::new(bits, narrow(hashes))
     }
 }
 
@@ -127,7 +128,8 @@ impl Params for CountingParams {
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        Self::new(values[0], narrow(values[1]), narrow(values[2]))
+        let [counters, hashes, width] = as_stored(values)?;
+        Self::new(counters, narrow(hashes), narrow(width))
     }
 }
 
@@ -200,11 +202,7 @@ impl Params for BlockedParams {
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        Self::new(values[0], narrow(values[1]), narrow(values[2]))
+        let [blocks, block, hashes] = as_stored(values)?;
+        Self::new(blocks, narrow(block), narrow(hashes))
     }
-}
-
-/// A stored value as the type of its field; what does not fit becomes a value that no check accepts.
-fn narrow(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -11,7 +11,7 @@ use crate::bits::{Line, OutOfMemory};
 use crate::bloom::{MAX_HASHES, model};
 use crate::coder::{Effort, numbers};
 use crate::digest::{Digest, Hasher};
-use crate::filter::{Filter, Invalid, InvalidParam, Label, Params, Stored};
+use crate::filter::{Filter, Invalid, InvalidParam, Label, Params, Stored, as_stored, narrow};
 use crate::math::occupancy::{expected_power, mean_occupied, power_spread};
 use crate::math::solve::first_true;
 use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
@@ -71,7 +71,8 @@ impl Params for CompressedParams {
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        Self::new(values[0], u32::try_from(values[1]).unwrap_or(u32::MAX), values[2])
+        let [positions, hashes, ones] = as_stored(values)?;
+        Self::new(positions, narrow(hashes), ones)
     }
 }
 

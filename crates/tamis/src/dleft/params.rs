@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::filter::{InvalidParam, Params};
+use crate::filter::{InvalidParam, Params, as_stored, narrow};
 
 /// The most subtables.
 pub(super) const MAX_SUBTABLES: u32 = 8;
@@ -159,7 +159,7 @@ impl Params for DLeftParams {
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let narrow = |at: usize| u32::try_from(values[at]).unwrap_or(u32::MAX);
-        Self::new(narrow(0), values[1], narrow(2), narrow(3), narrow(4))
+        let [subtables, buckets, cells, remainder, value] = as_stored(values)?;
+        Self::new(narrow(subtables), buckets, narrow(cells), narrow(remainder), narrow(value))
     }
 }

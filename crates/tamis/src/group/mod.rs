@@ -28,6 +28,19 @@ impl Group {
     }
 }
 
+/// Groups in order and every one once, after some have become equal; a set keeps one of each.
+pub(crate) fn merged(groups: &mut Vec<Group>, is_set: bool) -> &[Group] {
+    groups.sort_unstable_by_key(Group::key);
+    groups.dedup_by(|one, kept| {
+        let same = one.key() == kept.key();
+        if same && !is_set {
+            kept.count = kept.count.saturating_add(one.count);
+        }
+        same
+    });
+    groups
+}
+
 /// Where the identities of two universes can meet: how many bits those of each lose. `None` if the universes do not differ
 /// by a power of two.
 pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {

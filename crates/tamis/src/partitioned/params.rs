@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::address::reduce;
 use crate::bloom::{MAX_HASHES, MAX_POSITIONS};
 use crate::digest::Digest;
-use crate::filter::{InvalidParam, Params};
+use crate::filter::{InvalidParam, Params, as_stored, narrow};
 
 /// The most groups: each has a key or two in any filter that fits into memory.
 const MAX_GROUPS: u64 = 1 << 40;
@@ -122,7 +122,7 @@ impl Params for PartitionedParams {
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-        Self::new(values[0], values[1], values[2], narrow(values[3]), narrow(values[4]))
+        let [bits, segments, groups, candidates, hashes] = as_stored(values)?;
+        Self::new(bits, segments, groups, narrow(candidates), narrow(hashes))
     }
 }

@@ -18,8 +18,6 @@ const MAX_REACH: u64 = 4096;
 /// How far beyond the least possible W3 it pays to go: each cell takes the last tail down by half or more, so
 /// this many leave nearly all of Po to the pools.
 const SPARE: u64 = 2;
-/// No layout has more cells for a bucket, its extensions included.
-pub(super) const MOST_CELLS: u64 = MAX_REACH + SPARE;
 
 /// The tails of one frame.
 pub(crate) struct Levels {

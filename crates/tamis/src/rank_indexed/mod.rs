@@ -41,6 +41,7 @@
 //! table: nothing is lost, but use a keyed hash against such keys. Packed buckets are the smallest form, not the fastest.
 
 pub(crate) mod bucket;
+mod chains;
 mod levels;
 pub mod model;
 pub mod optimise;
@@ -57,7 +58,7 @@ use core::marker::PhantomData;
 
 pub use params::RankParams;
 
-use self::table::{Mode, Table, coarser};
+use self::table::{Mode, Table};
 use crate::any::Kind;
 use crate::bits::OutOfMemory;
 use crate::coder::Effort;
@@ -195,7 +196,7 @@ impl<V: Variant> Rank<V> {
         };
         let (dropped, their_dropped) =
             common_universe(mine.universe(), theirs.universe()).ok_or_else(differ)?;
-        let coarse = coarser(&mine, dropped).map_err(|_| differ())?;
+        let coarse = mine.coarser(dropped).map_err(|_| differ())?;
         // Where there is no layout for so many, what finds no cell is kept beside the table.
         let params =
             coarse.with_room_for(self.used().saturating_add(other.used())).unwrap_or(coarse);
@@ -226,14 +227,14 @@ impl<V: Variant> Rank<V> {
 
     /// Lays the table out anew for so many keys.
     pub fn resize(&mut self, capacity: u64) -> Result<(), ResizeError> {
-        let params = self.table.params().with_capacity(capacity.max(1))?;
+        let params = self.table.params().with_capacity(capacity.max(1), 1)?;
         self.table = self.table.rebuilt(params, 0)?;
         Ok(())
     }
 
     /// Drops the lowest bits of all identities: that many bits per key less, and a rate twice as high for each.
     pub fn coarsen(&mut self, bits: u32) -> Result<(), ResizeError> {
-        let params = coarser(self.table.params(), bits)?;
+        let params = self.table.params().coarser(bits)?;
         self.table = self.table.rebuilt(params, bits)?;
         Ok(())
     }

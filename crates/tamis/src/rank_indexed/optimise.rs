@@ -10,11 +10,8 @@ use alloc::vec::Vec;
 
 use super::levels::{Bid, Levels, lesser};
 use super::model::{Layout, rate, rate_of};
+use super::params::{MAX_FINGERPRINT, MAX_LOCATIONS};
 
-/// The base index of a bucket is one machine word.
-pub const MAX_LOCATIONS: u32 = 64;
-/// A wider fingerprint would not leave one full bucket of locations below the most identities.
-pub const MAX_FINGERPRINT: u32 = 56;
 /// The mean chain never exceeds this, asked for or not: a lookup walks it, and at 1e5 keys the notes found no
 /// better layout beyond (section 4, scanned to 10.5).
 pub const MAX_LAMBDA: f64 = 3.5;

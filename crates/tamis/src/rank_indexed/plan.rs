@@ -1,11 +1,13 @@
-//! From goals to params, and from params to predictions.
+//! From goals to params, from params to larger ones, and from params to predictions.
 
 use super::model::{self, Layout};
-use super::optimise::{DEFAULT_OVERFLOW, Demand, HIGHEST_RATE, MAX_LAMBDA, fit, optimise};
-use super::params::{MAX_UNIVERSE, RankParams};
+use super::optimise::{
+    DEFAULT_OVERFLOW, Demand, HIGHEST_RATE, MAX_LAMBDA, complete, fit, optimise,
+};
+use super::params::{MAX_FINGERPRINT, MAX_UNIVERSE, RankParams};
 use super::table::Mode;
 use crate::bits::Line;
-use crate::filter::Params;
+use crate::filter::{InvalidParam, Params};
 use crate::math::occupancy::power_spread;
 use crate::math::tail::{binomial_above, poisson_pmf};
 use crate::plan::{Goal, PlanError, Prediction, Size};
@@ -16,6 +18,93 @@ use crate::wire::{self, Encoding};
 const SHORT_CHAINS: f64 = 1.1;
 /// Up to so many keys, long chains save several bits per key.
 const FEW: u64 = 1000;
+
+/// How far the cut of identities may move when a table is laid out anew.
+const MOST_CUTS: usize = 3;
+
+/// The capacity after one growth: a quarter more.
+pub(super) fn grown_capacity(capacity: u64) -> u64 {
+    capacity.saturating_mul(5) / 4 + 1
+}
+
+impl RankParams {
+    /// `buckets` buckets of `locations` chain locations, `fingerprint` bits a cell (and `extra` bits of counter or
+    /// value), room for `capacity` keys, extensions shared by the buckets of each of `groups` equal groups. The levels
+    /// are chosen: the fewest bits in which that many keys find a cell.
+    pub fn new(
+        buckets: u64,
+        locations: u32,
+        fingerprint: u32,
+        extra: u32,
+        capacity: u64,
+        groups: u64,
+    ) -> Result<Self, InvalidParam> {
+        let frame = Layout {
+            buckets,
+            locations,
+            fingerprint,
+            extra,
+            level1: 0,
+            level2: 0,
+            level3: 0,
+            second: 0,
+            third: 0,
+            groups,
+        };
+        Self::check_frame(&frame, capacity)?;
+        let demand = Demand { extra, overflow: DEFAULT_OVERFLOW, ..Demand::new(capacity) };
+        let expected = "what buckets of a few hundred cells can hold";
+        let refused = InvalidParam { name: "capacity", value: capacity, expected };
+        Self::laid_out(complete(&demand, frame).ok_or(refused)?, capacity)
+    }
+
+    /// The params of a frame, whose levels are chosen anew.
+    pub(crate) fn of(layout: &Layout, capacity: u64) -> Result<Self, InvalidParam> {
+        let Layout { buckets, locations, fingerprint, extra, groups, .. } = *layout;
+        Self::new(buckets, locations, fingerprint, extra, capacity.max(1), groups)
+    }
+
+    /// These params, or ones with more capacity if `keys` keys need it.
+    pub(super) fn with_room_for(&self, keys: u64) -> Result<Self, InvalidParam> {
+        let mut params = *self;
+        while params.capacity() < keys {
+            params = params.with_capacity(grown_capacity(params.capacity()), 1)?;
+        }
+        Ok(params)
+    }
+
+    /// The same identities with room for `capacity` keys, in the fewest bits: identities may be cut elsewhere, into twice the
+    /// buckets with fingerprints a bit shorter, down to `narrowest` bits, or the other way round, as often as that pays.
+    pub(super) fn with_capacity(
+        &self,
+        capacity: u64,
+        narrowest: u32,
+    ) -> Result<Self, InvalidParam> {
+        let finer = core::iter::successors(Some(self.layout()), |layout| {
+            (layout.fingerprint > narrowest).then(|| Layout {
+                buckets: layout.buckets * 2,
+                groups: layout.groups * 2,
+                fingerprint: layout.fingerprint - 1,
+                ..*layout
+            })
+        });
+        let coarser = core::iter::successors(Some(self.layout()), |layout| {
+            let halves = layout.buckets % 2 == 0 && layout.fingerprint < MAX_FINGERPRINT;
+            halves.then(|| Layout {
+                buckets: layout.buckets / 2,
+                groups: if layout.groups % 2 == 0 { layout.groups / 2 } else { 1 },
+                fingerprint: layout.fingerprint + 1,
+                ..*layout
+            })
+        });
+        let cuts = finer.take(MOST_CUTS).chain(coarser.take(MOST_CUTS).skip(1));
+        let plans = cuts.filter_map(|layout| Self::of(&layout, capacity).ok());
+        match plans.min_by_key(|params| params.layout().bits()) {
+            Some(params) => Ok(params),
+            None => Self::of(&self.layout(), capacity),
+        }
+    }
+}
 
 /// The params for a goal; `extra` are the counter bits of the kind, or the value bits unless the user settles them.
 pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankParams, PlanError> {

@@ -3,16 +3,20 @@
 //! For every bucket: I0 (L bits), the bits of IH that are in use, then as many fingerprints, then as many counters or
 //! values. That is 1/lambda + r + 1 bits per key. No lengths are needed: every set bit of I0 and IH owns a cell, so
 //! the bits of IH end when as many have been read as there are set bits. Sizes of levels are not part of it:
-//! the reader lays out its table as it likes.
+//! they are among the params.
+//!
+//! A table that is read has the layout that was written. It never grows meanwhile, and what finds no cell is spilled.
 //!
 //! At most [`MAX_COPIES`] equal cells are written; how often an identity is in beyond that stands in a second
 //! section, as [`section::list`]. So equal contents have equal bytes whatever their history.
 //!
 //! The packed form is [`section::pack`]: 8.1 bits per key at 1%, against 8.6 for the trimmed form.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::bucket::Cell;
+use super::chains::{Chains, per_cell};
 use super::params::RankParams;
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode, Table};
 use crate::bits::{BitReader, BitWriter};
@@ -33,88 +37,22 @@ pub(super) fn encode<'a>(table: &Table, mode: Mode) -> Vec<Payload<'a>> {
     let mut cells = BitWriter::default();
     let mut surplus = Vec::new();
     let (mut groups, mut chains) = (Vec::new(), Chains::default());
-    let per_location = 1_u64 << layout.fingerprint;
-    let per_bucket = u64::from(layout.locations) * per_location;
     for bucket in 0..layout.buckets {
         table.groups_of(bucket, &mut groups);
         chains.clear();
         for group in &groups {
-            let within = group.identity - bucket * per_bucket;
-            let location = (within / per_location) as u32;
-            let print = within % per_location;
-            let left = split(group, mode, |extra| chains.push(location, Cell { print, extra }));
+            let left = chains.push(table.within(group.identity), group, mode, MAX_COPIES);
             if left > 0 {
                 surplus.push(Group { count: left, ..*group });
             }
         }
         chains.write(&mut cells, layout.locations, layout.fingerprint, layout.extra);
     }
-    let mut payloads =
-        alloc::vec![Payload::trimmed(CELLS, cells.finish(), decoded_bytes(table.params()))];
+    let mut payloads = vec![Payload::trimmed(CELLS, cells.finish(), decoded_bytes(table.params()))];
     if !surplus.is_empty() {
         payloads.push(section::list(section::LIST, &surplus));
     }
     payloads
-}
-
-/// Hands out what the cells of a group carry; returns the copies that get no cell.
-fn split(group: &Group, mode: Mode, mut cell: impl FnMut(u64)) -> u64 {
-    let per_cell = if mode == Mode::Counting { MAX_COUNTER + 1 } else { 1 };
-    let mut left = group.count;
-    for _ in 0..MAX_COPIES {
-        if left == 0 {
-            break;
-        }
-        let here = left.min(per_cell);
-        cell(if mode == Mode::Counting { here - 1 } else { group.value });
-        left -= here;
-    }
-    left
-}
-
-/// The chains of one bucket, in order of location.
-#[derive(Default)]
-struct Chains {
-    /// Location, first cell and length of each chain.
-    chains: Vec<(u32, usize, usize)>,
-    cells: Vec<Cell>,
-}
-
-impl Chains {
-    fn clear(&mut self) {
-        self.chains.clear();
-        self.cells.clear();
-    }
-
-    fn push(&mut self, location: u32, cell: Cell) {
-        match self.chains.last_mut() {
-            Some((last, _, length)) if *last == location => *length += 1,
-            _ => self.chains.push((location, self.cells.len(), 1)),
-        }
-        self.cells.push(cell);
-    }
-
-    /// The cells in the order of their numbers: first those that begin a chain, then those that come second, and so
-    /// on; each with whether its chain goes on.
-    fn numbered(&self) -> impl Iterator<Item = (Cell, bool)> {
-        let longest = self.chains.iter().map(|&(_, _, length)| length).max().unwrap_or(0);
-        (0..longest).flat_map(move |depth| {
-            self.chains
-                .iter()
-                .filter(move |chain| chain.2 > depth)
-                .map(move |&(_, first, length)| (self.cells[first + depth], length > depth + 1))
-        })
-    }
-
-    fn write(&self, to: &mut BitWriter, locations: u32, print: u32, extra: u32) {
-        let base = self.chains.iter().fold(0, |base, &(location, ..)| base | 1 << location);
-        to.put(base, locations);
-        self.numbered().for_each(|(_, goes_on)| to.put(goes_on.into(), 1));
-        self.numbered().for_each(|(cell, _)| to.put(cell.print, print));
-        if extra > 0 {
-            self.numbered().for_each(|(cell, _)| to.put(cell.extra, extra));
-        }
-    }
 }
 
 const ENDS: Invalid = Invalid("the cells end before the buckets do");
@@ -134,18 +72,29 @@ pub(super) fn decode(
     if bytes.len() as u64 * 8 / u64::from(layout.locations) < layout.buckets {
         return Err(ENDS.into());
     }
+    // In the order of the cells, so that both are gone through once.
+    let surplus = if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
+    let mut surplus = surplus.into_iter().peekable();
     let mut table = new_table(params, mode)?;
     let mut reader = BitReader::new(&bytes);
-    let mut bucket = Vec::new();
+    let (mut cells, mut groups, mut chains) = (Vec::new(), Vec::new(), Chains::default());
     for number in 0..layout.buckets {
-        read_bucket(&mut reader, &params, &mut bucket).ok_or(ENDS)?;
-        add_bucket(&mut table, number, &bucket, mode)?;
+        read_bucket(&mut reader, &params, &mut cells).ok_or(ENDS)?;
+        groups_of(&params, number, &cells, mode, &mut groups)?;
+        for group in &mut groups {
+            if let Some(more) = surplus.next_if(|more| more.key() == group.key()) {
+                let full = group.count == u64::from(MAX_COPIES) * per_cell(mode);
+                let count = group.count.checked_add(more.count).filter(|_| full);
+                group.count = count.ok_or(section::LIST_ORDER)?;
+            }
+        }
+        table.fill(number, &groups, &mut chains).map_err(|_| section::no_memory(u64::MAX))?;
     }
     if !reader.ends_here() {
         return Err(MORE.into());
     }
-    if frame.has_more() {
-        add_surplus(&mut table, section::read_list(frame, section::LIST)?)?;
+    if surplus.next().is_some() {
+        return Err(section::LIST_ORDER.into());
     }
     Ok(table)
 }
@@ -192,15 +141,17 @@ fn read_bucket(
     Some(())
 }
 
-/// Adds the cells of a bucket, which must be as [`encode`] writes them.
-fn add_bucket(
-    table: &mut Table,
+/// The groups of a bucket whose cells are these, which must be as [`encode`] writes them.
+fn groups_of(
+    params: &RankParams,
     number: u64,
     cells: &[Numbered],
     mode: Mode,
+    groups: &mut Vec<Group>,
 ) -> Result<(), WireError> {
-    let layout = table.params().layout();
-    let start = number * (u64::from(layout.locations) << layout.fingerprint);
+    let start = number * params.identities_per_bucket();
+    groups.clear();
+    groups.try_reserve(cells.len()).map_err(|_| section::no_memory(u64::MAX))?;
     let same = |a: &Numbered, b: &Numbered| {
         (a.0, a.2.print) == (b.0, b.2.print) && (mode != Mode::Map || a.2.extra == b.2.extra)
     };
@@ -224,14 +175,10 @@ fn add_bucket(
             Mode::Set if run.len() > 1 => return Err(ORDER.into()),
             Mode::Set | Mode::Multiset | Mode::Map => run.len() as u64,
         };
-        let identity = start + (u64::from(location) << layout.fingerprint) + first.print;
-        add(table, Group { identity, value, count })?;
+        let chain = u64::from(location) << params.layout().fingerprint;
+        groups.push(Group { identity: start + chain + first.print, value, count });
     }
     Ok(())
-}
-
-fn add(table: &mut Table, group: Group) -> Result<(), WireError> {
-    table.add(group).map_err(|_| section::no_memory(u64::MAX))
 }
 
 /// Bits of a value, for the modes whose groups have one.
@@ -260,18 +207,6 @@ pub(super) fn unpack(
         return Err(Invalid("an identity is in a set twice").into());
     }
     let mut table = new_table(params, mode)?;
-    for group in groups {
-        add(&mut table, group)?;
-    }
+    table.fill_all(&groups).map_err(|_| section::no_memory(u64::MAX))?;
     Ok(table)
-}
-
-fn add_surplus(table: &mut Table, surplus: Vec<Group>) -> Result<(), WireError> {
-    for group in surplus {
-        if !table.is_full_of(group.identity, group.value) {
-            return Err(section::LIST_ORDER.into());
-        }
-        add(table, group)?;
-    }
-    Ok(())
 }

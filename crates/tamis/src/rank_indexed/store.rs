@@ -338,9 +338,31 @@ impl<S: BorrowMut<Store>> View<S> {
     /// is none.
     pub(super) fn make_room(&mut self) -> bool {
         let (len, room) = self.len_and_room();
-        if len < room {
-            return true;
+        len < room || self.extend()
+    }
+
+    /// Fills a bucket that is empty: I0, and the cells in the order of their numbers, each with whether its chain goes
+    /// on. There is room for them.
+    pub(super) fn fill(&mut self, base: u64, cells: impl Iterator<Item = (Cell, bool)>) {
+        self.set_base(base);
+        for (cell, (content, goes_on)) in (0..).zip(cells) {
+            self.set_cell(cell, content);
+            self.set_goes_on(cell, goes_on);
         }
+    }
+
+    /// Borrows extensions until there is room for so many cells in all, or no extension is left; returns the room.
+    pub(super) fn reserve(&mut self, cells: u32) -> u32 {
+        loop {
+            let (_, room) = self.len_and_room();
+            if room >= cells || !self.extend() {
+                return room;
+            }
+        }
+    }
+
+    /// Borrows another extension. False, and nothing changed, if there is none.
+    fn extend(&mut self) -> bool {
         let bucket = self.number;
         let Some(last) = self.records().last() else { return false };
         let level = last.level + 1;

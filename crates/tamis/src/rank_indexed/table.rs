@@ -4,18 +4,20 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::bucket::{self, Bucket, BucketMut, Cell};
-use super::params::{RankParams, grown_capacity};
+use super::chains::{self, Chains};
+use super::params::RankParams;
+use super::plan::grown_capacity;
 use super::store::Store;
 use crate::address::{identity, reduce};
 use crate::bits::{Line, OutOfMemory, Words};
 use crate::digest::Digest;
-use crate::filter::{Absent, Full, Invalid, InvalidParam};
-use crate::group::{Group, Spill};
+use crate::filter::{Absent, Full, Invalid};
+use crate::group::{Group, Spill, merged};
 
 /// Equal cells that a bucket holds of one identity; further copies are counted in the spill, so that one key inserted a
-/// million times takes no bucket from others.
+/// million times takes no bucket from others. Frozen.
 pub(crate) const MAX_COPIES: u32 = 16;
-/// The largest counter of a cell, which stores one less than its count.
+/// The largest counter of a cell, which stores one less than its count. Frozen.
 pub(crate) const MAX_COUNTER: u64 = 3;
 /// One entry of the spill for so many keys of capacity is tolerated before the table grows: at 24 bytes each they cost
 /// less than a bit per key.
@@ -64,6 +66,8 @@ pub(crate) struct Table {
     grow_at: u64,
     /// The table grows when the spill has more entries.
     spill_limit: u64,
+    /// Growing does not cut fingerprints narrower than this.
+    narrowest: u32,
 }
 
 impl Table {
@@ -76,13 +80,19 @@ impl Table {
     pub(super) fn of_parts(params: RankParams, mode: Mode, parts: (Words, u64, Spill)) -> Self {
         let (words, cells, spill) = parts;
         let (store, grow_at) = (Store::of_words(&params.layout(), words), params.capacity());
-        let mut table = Self { params, mode, store, cells, spill, grow_at, spill_limit: 0 };
+        let (spill_limit, narrowest) = (0, 1);
+        let mut table = Self { params, mode, store, cells, spill, grow_at, spill_limit, narrowest };
         table.settle_spill_limit();
         table
     }
 
+    /// The same, whose fingerprints become no narrower than this when it grows.
+    pub(crate) fn no_narrower_than(self, narrowest: u32) -> Self {
+        Self { narrowest, ..self }
+    }
+
     /// All memory but the spill, cells in use, and the spill.
-    pub(super) fn parts(&self) -> (&Words, u64, &Spill) {
+    pub(crate) fn parts(&self) -> (&Words, u64, &Spill) {
         (self.store.as_words(), self.cells, &self.spill)
     }
 
@@ -146,6 +156,12 @@ impl Table {
             print: within & ((1 << width) - 1),
             identity,
         }
+    }
+
+    /// Location and fingerprint of an identity in its bucket.
+    pub(super) fn within(&self, identity: u64) -> (u32, u64) {
+        let Place { location, print, .. } = self.place_of(identity);
+        (location, print)
     }
 
     /// The identities of a bucket.
@@ -330,11 +346,11 @@ impl Table {
     /// Grows by a quarter and returns the new place of a key. If there is no memory, or no larger layout, all stays as it is
     /// and the spill takes what finds no cell.
     fn grow_for(&mut self, place: Place) -> Place {
-        let capacity = grown_capacity(self.params.capacity());
-        if let Ok(params) = self.params.with_capacity(capacity)
+        let capacity = grown_capacity(self.params.capacity().max(self.used()));
+        if let Ok(params) = self.params.with_capacity(capacity, self.narrowest)
             && let Ok(table) = self.rebuilt(params, 0)
         {
-            *self = table;
+            *self = table.no_narrower_than(self.narrowest);
         } else {
             // Not again for every key: planning takes longer than inserting.
             self.grow_at = self.used().saturating_mul(2).max(1);
@@ -353,9 +369,57 @@ impl Table {
     pub(crate) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::new(params, self.mode).map_err(|_| full)?;
-        table.add_all(self, dropped)?;
-        table.settle_spill_limit();
+        let (mut groups, mut chains) = (Vec::new(), Chains::default());
+        let mut bucket = 0;
+        let mut result = Ok(());
+        self.for_each_group(|group| {
+            let group = Group { identity: group.identity >> dropped, ..group };
+            let here = group.identity / params.identities_per_bucket();
+            if here != bucket && result.is_ok() {
+                result =
+                    table.fill(bucket, merged(&mut groups, self.mode == Mode::Set), &mut chains);
+                groups.clear();
+                bucket = here;
+            }
+            groups.push(group);
+        });
+        result?;
+        table.fill(bucket, merged(&mut groups, self.mode == Mode::Set), &mut chains)?;
         Ok(table)
+    }
+
+    /// Lays out what an empty table is to hold: groups in order.
+    pub(crate) fn fill_all(&mut self, groups: &[Group]) -> Result<(), Full> {
+        let per_bucket = self.params.identities_per_bucket();
+        let bucket = |group: &Group| group.identity / per_bucket;
+        let mut chains = Chains::default();
+        let mut buckets = groups.chunk_by(|a, b| bucket(a) == bucket(b));
+        buckets.try_for_each(|groups| self.fill(bucket(&groups[0]), groups, &mut chains))
+    }
+
+    /// Lays out what an empty bucket is to hold: its groups, in order. What finds no cell is spilled, and nothing grows, so
+    /// that a table which is read is laid out as it was written.
+    pub(super) fn fill(
+        &mut self,
+        number: u64,
+        groups: &[Group],
+        chains: &mut Chains,
+    ) -> Result<(), Full> {
+        let wanted = groups.iter().map(|group| u64::from(chains::cells_of(group, self.mode)));
+        let wanted = wanted.sum::<u64>().min(u32::MAX.into()) as u32;
+        let room = self.store.bucket_mut(number).reserve(wanted);
+        chains.clear();
+        for group in groups {
+            let room = room - chains.len();
+            let left = chains.push(self.within(group.identity), group, self.mode, room);
+            if left > 0 && !self.spill.add(group.identity, group.value, left) {
+                return Err(Full { keys: self.used(), inserted: 0 });
+            }
+        }
+        self.store.bucket_mut(number).fill(chains.base(), chains.numbered());
+        self.cells += u64::from(chains.len());
+        self.settle_spill_limit();
+        Ok(())
     }
 
     /// Adds all of another table, whose identities lose their lowest `dropped` bits.
@@ -454,20 +518,6 @@ impl Table {
         in_cells.or_else(|| self.spill.range(range).first().map(|entry| entry.identity))
     }
 
-    /// Whether an identity with this value is in as often as cells can tell, and no more often.
-    pub(crate) fn is_full_of(&self, identity: u64, value: u64) -> bool {
-        if identity >= self.params.universe() {
-            return false;
-        }
-        let per_cell = if self.mode == Mode::Counting { MAX_COUNTER + 1 } else { 1 };
-        let mut groups = Vec::new();
-        self.groups_of(identity / self.params.identities_per_bucket(), &mut groups);
-        groups.iter().any(|group| {
-            (group.identity, group.value) == (identity, value)
-                && group.count == u64::from(MAX_COPIES) * per_cell
-        })
-    }
-
     /// Checks every invariant.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let buckets = self.params.layout().buckets;
@@ -537,18 +587,4 @@ fn lines(spans: Vec<(u64, u64)>) -> u32 {
     lines.sort_unstable();
     lines.dedup();
     lines.len() as u32
-}
-
-/// The params with identities that are `dropped` bits shorter.
-pub(crate) fn coarser(params: &RankParams, dropped: u32) -> Result<RankParams, InvalidParam> {
-    let mut layout = params.layout();
-    if dropped >= layout.fingerprint {
-        return Err(InvalidParam {
-            name: "fingerprint",
-            value: layout.fingerprint.into(),
-            expected: "more bits than are to be dropped",
-        });
-    }
-    layout.fingerprint -= dropped;
-    RankParams::of(&layout, params.capacity())
 }

@@ -131,12 +131,4 @@ pub enum WireError {
     /// A parameter is out of range.
     #[error("params: {0}")]
     Params(#[from] crate::filter::InvalidParam),
-    /// A number of a layout that comes with the data is out of range.
-    #[error("layout of {part}: {param}")]
-    Layout {
-        /// What is laid out.
-        part: &'static str,
-        /// The number.
-        param: crate::filter::InvalidParam,
-    },
 }

@@ -93,12 +93,6 @@ impl<'a> Frame<'a> {
 
     /// Label and params of the filter, which must be of this kind.
     pub(crate) fn begin<F: Stored>(&self) -> Result<(Label, F::Params), WireError> {
-        let (label, values) = self.begin_values::<F>()?;
-        Ok((label, F::Params::from_values(values)?))
-    }
-
-    /// As [`begin`](Self::begin), with the params as they are stored: as many as the kind has, and not checked otherwise.
-    pub(crate) fn begin_values<F: Stored>(&self) -> Result<(Label, &[u64]), WireError> {
         let Header { object, kind, hasher, keys, capacity, ref params, .. } = self.header;
         if object != Object::Filter {
             return Err(WireError::Value {
@@ -110,14 +104,7 @@ impl<'a> Frame<'a> {
         if kind != F::KIND {
             return Err(WireError::Kind { found: kind.name(), wanted: F::KIND.name() });
         }
-        if params.len() != F::Params::NAMES.len() {
-            return Err(WireError::Value {
-                field: "params",
-                value: params.len() as u64,
-                expected: "as many as this kind has",
-            });
-        }
-        Ok((Label { hasher, keys, capacity }, params))
+        Ok((Label { hasher, keys, capacity }, F::Params::from_values(params)?))
     }
 
     /// The array of so many bits that the next section holds, which must have this role, raw or packed.
