@@ -1,10 +1,13 @@
 //! Filters of every kind, planned for a rate, built, checked and measured.
 
 use serde::{Deserialize, Serialize};
+use tamis::coder::Effort as Packing;
 use tamis::{AnyParams, Digest, Filter, Goal, Hasher, Kind, Label};
 
+use super::estimate::reach;
 use super::{Effort, Estimate, Experiment, Results, Trouble};
 use crate::keys::KeyStream;
+use crate::memory;
 
 /// Keys of all filters that are built here.
 pub(super) const KEYS: u64 = 100_000;
@@ -16,76 +19,160 @@ pub(super) struct Predicted {
     /// The deviation of ln(rate) from filter to filter.
     spread: f64,
     pub(super) bits_per_key: f64,
-    pub(super) wire_bits_per_key: f64,
+    pub(super) packed_bits_per_key: f64,
+    /// The deviation of it from filter to filter.
+    packed_spread: f64,
 }
 
 /// One filter, and what was predicted of it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Built {
-    pub(super) predicted: Predicted,
-    pub(super) bits_per_key: f64,
-    pub(super) wire_bits_per_key: f64,
+struct One {
+    predicted: Predicted,
+    /// By the allocator.
+    bits_per_key: f64,
+    packed_bits_per_key: f64,
     passed: u64,
     queries: u64,
+}
+
+/// All filters of one kind and rate.
+#[derive(Clone, Debug)]
+pub(super) struct Built {
+    pub(super) predicted: Predicted,
+    filters: Vec<One>,
 }
 
 impl Built {
     /// The measured rate, with what filters of this kind differ by.
     pub(super) fn rate(&self) -> Estimate {
-        Estimate::rate(self.passed, self.queries, self.predicted.spread)
+        let passed = self.filters.iter().map(|filter| filter.passed).sum();
+        let queries = self.filters.iter().map(|filter| filter.queries).sum();
+        Estimate::rate(passed, queries, self.predicted.spread / self.root())
+    }
+
+    /// Memory that was allocated and not freed: the largest of all filters.
+    pub(super) fn bits_per_key(&self) -> Estimate {
+        let bits = self.filters.iter().map(|filter| filter.bits_per_key);
+        Estimate::exact(bits.fold(0.0, f64::max))
+    }
+
+    /// Bytes of the packed form, with what they differ by.
+    pub(super) fn packed_bits_per_key(&self) -> Estimate {
+        let bits: f64 = self.filters.iter().map(|filter| filter.packed_bits_per_key).sum();
+        let error = reach() * self.predicted.packed_spread / self.root();
+        Estimate::about(bits / self.filters.len() as f64, error)
+    }
+
+    fn root(&self) -> f64 {
+        (self.filters.len() as f64).sqrt()
     }
 }
 
 fn plan(kind: Kind, rate: f64) -> Option<(AnyParams, Predicted)> {
     let params = AnyParams::plan(kind, &Goal::rate(KEYS, rate)).ok()?;
-    let prediction = params.predict(KEYS);
+    let (prediction, traffic) = (params.predict(KEYS), params.traffic(KEYS, None));
+    let each = |bytes: f64| 8.0 * bytes / KEYS as f64;
     let predicted = Predicted {
         rate: prediction.rate,
         spread: prediction.rate_spread,
         bits_per_key: prediction.bits_per_key,
-        wire_bits_per_key: prediction.wire_bits_per_key,
+        packed_bits_per_key: each(traffic.snapshot.mean),
+        packed_spread: each(traffic.snapshot.deviation),
     };
     Some((params, predicted))
 }
 
-fn name(kind: Kind, rate: f64) -> String {
-    format!("built {} {rate:e}", kind.name())
+/// What filters are built for: to be asked, or only to be weighed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Asked,
+    Weighed,
 }
 
-/// Partitioned filters take seconds to build: a test builds one.
-fn is_left_out(kind: Kind, rate: f64, effort: Effort) -> bool {
-    effort == Effort::Least && kind == Kind::Partitioned && rate < 1e-2
+fn name(purpose: Purpose, kind: Kind, rate: f64) -> String {
+    format!("{purpose:?} {} {rate:e}", kind.name()).to_lowercase()
 }
 
-/// Builds one filter, checks that every key is found, and asks for strangers. Nothing comes of it where a kind cannot have
-/// this rate.
-pub(super) fn experiment(kind: Kind, rate: f64, effort: Effort) -> Experiment {
-    let queries: u64 = effort.pick(20_000, 200_000, 20_000_000);
-    let run = move |seed| {
-        let planned = if is_left_out(kind, rate, effort) { None } else { plan(kind, rate) };
-        let Some((params, predicted)) = planned else { return Ok(None) };
-        let hasher = Hasher::xxh3(seed);
-        let stream = KeyStream::new(seed);
-        let digests: Vec<Digest> = stream.members(hasher, 0..KEYS).collect();
-        let filter = params.build_from(Label::planned(hasher, KEYS), &digests)?;
-        if !digests.iter().all(|&digest| filter.contains_digest(digest)) {
-            return Err(format!("{} lost a key", kind.name()).into());
-        }
-        let strangers = stream.strangers(hasher, 0..queries);
-        let passed = strangers.filter(|&digest| filter.contains_digest(digest)).count() as u64;
-        let each = |bits: u64| bits as f64 / KEYS as f64;
-        let (bits_per_key, wire_bits_per_key) =
-            (each(filter.footprint()), each(filter.encode().len() * 8));
-        Ok(Some(Built { predicted, bits_per_key, wire_bits_per_key, passed, queries }))
-    };
+/// Builds filters, checks that every key is found, and asks for so many absent keys that rows with an interval of three percent
+/// come of it. Nothing comes of it where a kind cannot have this rate.
+pub(super) fn asked(kind: Kind, rate: f64, effort: Effort) -> Experiment {
+    let passing = effort.pick(500.0, 30_000.0, 120_000.0);
+    // Where many pass, more cost nothing: the spread of the filters is all that is left.
+    let queries = (passing / rate).max(effort.pick(1e4, 4e6, 2e7));
+    // Partitioned filters take seconds to build.
+    let filters =
+        if kind == Kind::Partitioned { effort.pick(1, 1, 4) } else { effort.pick(1, 4, 8) };
+    let queries = (queries / filters as f64) as u64;
+    experiment(Purpose::Asked, kind, rate, filters, queries)
+}
+
+/// The same where only sizes are of interest.
+pub(super) fn weighed(kind: Kind, rate: f64) -> Experiment {
+    experiment(Purpose::Weighed, kind, rate, 1, 1000)
+}
+
+fn experiment(purpose: Purpose, kind: Kind, rate: f64, filters: u64, queries: u64) -> Experiment {
+    let run = move |seed| one(kind, rate, queries, seed);
     let building = if kind == Kind::Partitioned { 3.0 } else { 0.1 };
-    let cost = building + queries as f64 * 5e-8;
-    Experiment::new(name(kind, rate), 1, cost, run).with_setup(queries)
+    let cost = building + queries as f64 * 2e-8;
+    Experiment::new(name(purpose, kind, rate), filters, cost, run).with_setup(queries)
 }
 
-/// The filter that was built; nothing where there is none at this rate.
-pub(super) fn get(results: &Results, kind: Kind, rate: f64) -> Result<Option<Built>, Trouble> {
-    Ok(results.get(&name(kind, rate))?.into_iter().next().flatten())
+fn one(kind: Kind, rate: f64, queries: u64, seed: u64) -> Result<Option<One>, Trouble> {
+    let Some((params, predicted)) = plan(kind, rate) else { return Ok(None) };
+    let hasher = Hasher::xxh3(seed);
+    let stream = KeyStream::new(seed);
+    let digests: Vec<Digest> = stream.members(hasher, 0..KEYS).collect();
+    let before = memory::held();
+    let filter = params.build_from(Label::planned(hasher, KEYS), &digests)?;
+    let held = (memory::held() - before) as u64 * 8;
+    if !digests.iter().all(|&digest| filter.contains_digest(digest)) {
+        return Err(format!("{} lost a key", kind.name()).into());
+    }
+    let passed = passed(&filter, stream, 0..queries)?;
+    let each = |bits: u64| bits as f64 / KEYS as f64;
+    let packed = each(filter.pack(Packing::Best).len() * 8);
+    let bits_per_key = each(held);
+    Ok(Some(One { predicted, bits_per_key, packed_bits_per_key: packed, passed, queries }))
+}
+
+/// How many absent keys of a range of numbers pass. They are asked for in batches, which are quicker; the first batch also one by one.
+pub(super) fn passed<F: Filter>(
+    filter: &F,
+    stream: KeyStream,
+    range: std::ops::Range<u64>,
+) -> Result<u64, Trouble> {
+    let mut passed = 0;
+    let (mut absent, mut answers) = (Vec::new(), Vec::new());
+    let batch: u64 = 1 << 12;
+    for first in range.clone().step_by(batch as usize) {
+        absent.clear();
+        absent.extend(stream.strangers(filter.hasher(), first..range.end.min(first + batch)));
+        answers.resize(absent.len(), false);
+        filter.contains_many(&absent, &mut answers);
+        passed += answers.iter().filter(|&&answer| answer).count() as u64;
+        let alone = |(&digest, &answer)| filter.contains_digest(digest) == answer;
+        if first == range.start && !absent.iter().zip(&answers).all(alone) {
+            return Err("a filter answers batches in another way".into());
+        }
+    }
+    Ok(passed)
+}
+
+/// The filters that were built; nothing where there are none at this rate, or not in this run.
+pub(super) fn get(
+    results: &Results,
+    purpose: Purpose,
+    kind: Kind,
+    rate: f64,
+) -> Result<Option<Built>, Trouble> {
+    let name = name(purpose, kind, rate);
+    if !results.has(&name) {
+        return Ok(None);
+    }
+    let filters: Vec<Option<One>> = results.get(&name)?;
+    let filters: Vec<One> = filters.into_iter().flatten().collect();
+    Ok(filters.first().copied().map(|one| Built { predicted: one.predicted, filters }))
 }
 
 /// What is predicted of a kind at these rates: planning is work enough to be done on all processors, and once.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,9 +24,9 @@ pub type Trouble = Box<dyn Error + Send + Sync>;
 pub enum Effort {
     /// So little that a test can run it: wide intervals, and every row.
     Least,
-    /// Under two minutes on two processors.
+    /// A minute on two processors: enough trials that no row is weak.
     Quick,
-    /// The sources' own numbers of trials, where they fit in an hour.
+    /// As many trials as narrow intervals need, and rates that a quick run leaves out: under an hour and a half.
     Full,
 }
 
@@ -77,6 +78,11 @@ impl Experiment {
 pub struct Results(HashMap<String, Vec<Value>>);
 
 impl Results {
+    /// Whether this experiment was part of the run.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// The results of one experiment.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>, Trouble> {
         let values = self.0.get(name).ok_or_else(|| format!("no experiment {name:?} was run"))?;
@@ -94,7 +100,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Runs what has not been run; `progress` is told the share that is done. Of experiments with one name the first is run.
+    /// Runs what has not been run; `progress` is told the share that is done, by what trials are thought to cost. Of experiments
+    /// with one name the first is run.
     pub fn run(
         &self,
         mut experiments: Vec<Experiment>,
@@ -120,10 +127,12 @@ impl Lab {
 
         let next = AtomicUsize::new(0);
         let (send, receive) = mpsc::channel();
-        let worker = |send: mpsc::Sender<(usize, u64, Result<Value, Trouble>)>| {
+        let worker = |send: mpsc::Sender<(usize, u64, f64, Result<Value, Trouble>)>| {
             while let Some(&(index, seed)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let start = Instant::now();
+                let result = (experiments[index].run)(seed);
                 // Nobody listens any more after an error.
-                if send.send((index, seed, (experiments[index].run)(seed))).is_err() {
+                if send.send((index, seed, start.elapsed().as_secs_f64(), result)).is_err() {
                     return;
                 }
             }
@@ -137,8 +146,8 @@ impl Lab {
             }
             drop(send);
             let mut done = 0.0;
-            let written = receive.iter().try_for_each(|(index, seed, result)| {
-                journals[index].write(seed, result?)?;
+            let written = receive.iter().try_for_each(|(index, seed, seconds, result)| {
+                journals[index].write(seed, result?, seconds)?;
                 done += experiments[index].cost;
                 progress(done / whole);
                 Ok::<(), Trouble>(())
@@ -177,29 +186,31 @@ struct Journal {
 }
 
 impl Journal {
-    /// The first line names what the trials belong to; each other line is a seed and its result. A line that was cut off
-    /// is as good as none.
+    /// The first line names what the trials belong to; each other line is a seed, its result and the seconds it took. A
+    /// line that was cut off is as good as none.
     fn open(path: &Path, title: &str) -> io::Result<Self> {
         let text = fs::read_to_string(path).unwrap_or_default();
         let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
         let known = lines.next() == Some(title);
-        let parse = |line| serde_json::from_str::<(u64, Value)>(line).ok();
-        let done: HashMap<u64, Value> =
-            if known { lines.filter_map(parse).collect() } else { HashMap::new() };
-        // Written anew, so that nothing is appended to half a line.
-        let mut journal = Self { done, file: None };
-        let mut file = File::create(path)?;
-        writeln!(file, "{title}")?;
-        for (seed, value) in &journal.done {
-            writeln!(file, "{}", serde_json::json!([seed, value]))?;
-        }
-        journal.file = Some(file);
-        Ok(journal)
+        let parse = |line| serde_json::from_str::<(u64, Value, f64)>(line).ok();
+        let kept: Vec<&str> =
+            if known { lines.filter(|&line| parse(line).is_some()).collect() } else { Vec::new() };
+        let done = kept.iter().filter_map(|line| parse(line)).map(|(seed, value, _)| (seed, value));
+        let done = done.collect();
+        // Written anew beside the old one, so that nothing is appended to half a line and nothing is lost on the way.
+        let anew = path.with_extension("anew");
+        let mut file = File::create(&anew)?;
+        let whole: String =
+            [title].into_iter().chain(kept).map(|line| line.to_owned() + "\n").collect();
+        file.write_all(whole.as_bytes())?;
+        fs::rename(&anew, path)?;
+        Ok(Self { done, file: Some(file) })
     }
 
-    fn write(&mut self, seed: u64, value: Value) -> io::Result<()> {
+    fn write(&mut self, seed: u64, value: Value, seconds: f64) -> io::Result<()> {
         if let Some(file) = &mut self.file {
-            writeln!(file, "{}", serde_json::json!([seed, value]))?;
+            let line = serde_json::json!([seed, value, seconds]).to_string() + "\n";
+            file.write_all(line.as_bytes())?;
         }
         self.done.insert(seed, value);
         Ok(())

@@ -1,23 +1,26 @@
 //! Every table and figure of the sources, and every number in their text that the checked notes recompute: printed, predicted
 //! and measured side by side.
 //!
-//! Only what is printed is typed in. Predictions are the library's models, measurements are experiments with fixed
-//! seeds, and the verdict follows from the three.
+//! Only what is printed is typed in. Predictions are the library's models; evidence is an experiment with fixed seeds, or a
+//! second computation by other means. The verdict follows from the three: see `row`.
 
 mod balanced;
 mod built;
 mod compare;
 mod compressed;
 mod dleft;
+mod estimate;
 mod fast_tables;
 mod lab;
+mod oracle;
 mod page;
 mod partitioned;
 mod rank_indexed;
 mod row;
 
+pub use estimate::{CONFIDENCE, Estimate};
 pub use lab::{Effort, Experiment, Lab, Results, Trouble};
-pub use row::{CONFIDENCE, Estimate, Line, Printed, Row, Verdict};
+pub use row::{Claim, Line, POWER, Printed, RARE_POWER, Row, Unit, Verdict};
 
 use crate::plot::Plot;
 
@@ -127,6 +130,11 @@ impl Report {
                 item.rows.iter().map(|row| Line::new(document.number, item.name, row))
             })
         })
+    }
+
+    /// Whether nothing differs, and no row is too weak to have noticed a wrong prediction.
+    pub fn is_fit_to_be_shown(&self) -> bool {
+        self.count(Verdict::Differs) + self.count(Verdict::Weak) == 0
     }
 
     /// How many rows have this verdict.

@@ -20,7 +20,8 @@ struct Page<'a> {
     documents: &'a [DocumentView],
     total: usize,
     figures: usize,
-    differing: usize,
+    unfit: usize,
+    verdicts: &'a [Verdict],
     effort: &'a str,
     confidence: &'a str,
     command: &'a str,
@@ -32,7 +33,8 @@ struct Markdown<'a> {
     documents: &'a [DocumentView],
     total: usize,
     figures: usize,
-    differing: usize,
+    unfit: usize,
+    verdicts: &'a [Verdict],
     effort: &'a str,
     confidence: &'a str,
     command: &'a str,
@@ -45,9 +47,8 @@ struct DocumentView {
     title: &'static str,
     source: &'static str,
     finding: &'static str,
-    reproduced: usize,
-    errata: usize,
-    recomputed: usize,
+    /// Rows by verdict, in the order of [`Verdict::ALL`].
+    counts: Vec<(&'static str, usize)>,
     items: Vec<ItemView>,
     remarks: &'static [&'static str],
 }
@@ -71,10 +72,12 @@ struct RowView {
     name: String,
     printed: &'static str,
     predicted: String,
-    measured: String,
+    evidence: String,
     range: String,
+    /// The smallest error that would be noticed.
+    detects: String,
     verdict: &'static str,
-    reason: &'static str,
+    reason: String,
 }
 
 impl Report {
@@ -100,7 +103,8 @@ impl Report {
             documents: &self.views(),
             total: self.lines().count(),
             figures: self.figures(),
-            differing: self.count(Verdict::Differs),
+            unfit: self.count(Verdict::Differs) + self.count(Verdict::Weak),
+            verdicts: &Verdict::ALL,
             effort: self.effort_in_words(),
             confidence: &confidence(),
             command: self.command(),
@@ -114,7 +118,8 @@ impl Report {
             documents: &self.views(),
             total: self.lines().count(),
             figures: self.figures(),
-            differing: self.count(Verdict::Differs),
+            unfit: self.count(Verdict::Differs) + self.count(Verdict::Weak),
+            verdicts: &Verdict::ALL,
             effort: self.effort_in_words(),
             confidence: &confidence(),
             command: self.command(),
@@ -135,10 +140,8 @@ impl Report {
     fn effort_in_words(&self) -> &'static str {
         match self.effort {
             Effort::Least => "hardly any trials, as in tests",
-            Effort::Quick => "a quick run, with fewer trials than the sources had",
-            Effort::Full => {
-                "a full run, with the sources' numbers of trials where they fit in an hour"
-            }
+            Effort::Quick => "a quick run, with fewer trials and fewer rates than a full one",
+            Effort::Full => "a full run",
         }
     }
 
@@ -171,9 +174,7 @@ impl DocumentView {
             title: document.title,
             source: document.source,
             finding: document.finding,
-            reproduced: total(Verdict::Reproduced),
-            errata: total(Verdict::Erratum),
-            recomputed: total(Verdict::Recomputed),
+            counts: Verdict::ALL.map(|verdict| (verdict.name(), total(verdict))).to_vec(),
             remarks: document.remarks,
             items: document.items.iter().map(|item| ItemView::new(document, item)).collect(),
         }
@@ -182,12 +183,11 @@ impl DocumentView {
 
 impl ItemView {
     fn new(document: &Document, item: &Item) -> Self {
-        let verdicts =
-            [Verdict::Reproduced, Verdict::Erratum, Verdict::Recomputed, Verdict::Differs];
-        let tally = verdicts.into_iter().filter_map(|verdict| match count(&item.rows, verdict) {
-            0 => None,
-            rows => Some(format!("{rows} {}", verdict.name())),
-        });
+        let tally =
+            Verdict::ALL.into_iter().filter_map(|verdict| match count(&item.rows, verdict) {
+                0 => None,
+                rows => Some(format!("{rows} {}", verdict.name())),
+            });
         Self {
             id: id(document, item),
             name: item.name,
@@ -205,18 +205,21 @@ impl ItemView {
 
 impl RowView {
     fn new(row: &Row) -> Self {
-        let estimate = row.measured;
+        let estimate = row.evidence();
         let range = estimate.filter(|estimate| estimate.low < estimate.high);
+        let computed = row.computation().map(|how| format!("Checked {how}."));
+        let reasons = [row.reason.map(str::to_owned), row.slack_reason(), computed];
         Self {
             name: row.name.clone(),
             printed: row.printed.unwrap_or_default(),
             predicted: row.predicted.map_or(String::new(), number),
-            measured: estimate.map_or(String::new(), |estimate| number(estimate.value)),
+            evidence: estimate.map_or(String::new(), |estimate| number(estimate.value)),
             range: range.map_or(String::new(), |estimate| {
                 format!("{} to {}", number(estimate.low), number(estimate.high))
             }),
+            detects: row.detects().filter(|_| range.is_some()).map_or(String::new(), number),
             verdict: row.verdict().name(),
-            reason: row.reason.unwrap_or_default(),
+            reason: reasons.into_iter().flatten().collect::<Vec<String>>().join(" "),
         }
     }
 }

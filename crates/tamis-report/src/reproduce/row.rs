@@ -1,114 +1,179 @@
-//! One claim of a source beside our prediction and our measurement, and the verdict that follows from the three.
+//! One claim of a source beside our prediction and our evidence, and the verdict that follows.
+//!
+//! How to add a row: give it what the source has ([`printed`](Row::printed), [`sampled`](Row::sampled) or
+//! [`claims`](Row::claims)), the library's model ([`predicted`](Row::predicted)) and evidence that does not come from that
+//! model: an experiment ([`measured`](Row::measured)) or a second computation by other means ([`checked`](Row::checked)).
+//! Nobody passes a verdict in, and nobody says that a claim holds: a claim is a number or a bound ([`Claim`]), and is held
+//! against prediction and evidence here.
+//!
+//! - With all three a row is `reproduced`; without anything printed, `recomputed`.
+//! - [`erratum`](Row::erratum) says what is wrong with the source. It counts only if the evidence excludes what is printed.
+//! - A one-sided claim that holds is `bounded`.
+//! - A row without evidence, or without a prediction to compare it with, is `stated` and confirms nothing.
+//! - A row that agrees, and would have agreed with a wrong prediction too, is `weak`: see [`Unit`]. Run more trials.
+//! - Whatever disagrees `differs`, also an erratum that the numbers do not confirm.
+//!
+//! [`slack`](Row::slack) lets prediction and evidence be further apart than the interval says; it needs a reason and counts
+//! against the row's power.
 
 use serde::Serialize;
-use tamis::math::gamma::beta_i;
-use tamis::math::interval::{exact_interval, normal_quantile};
-use tamis::math::solve::bisect;
 
-/// How sure every interval of the report is. There are some hundred of them, and none should miss by chance.
-pub const CONFIDENCE: f64 = 0.99999;
+use super::Estimate;
+
+/// The largest share by which a prediction may be wrong without a row noticing. Three percent is what a filter's rate changes
+/// by when one key in a hundred is counted wrongly or one bit in two hundred is set too much (k = 7).
+pub const POWER: f64 = 0.03;
+/// The same for events so rare that a quick run sees some hundred of them.
+pub const RARE_POWER: f64 = 0.2;
 
 /// What is to be said of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// What is printed is what comes out.
+    /// What is printed is what is predicted and what evidence shows.
     Reproduced,
-    /// What is printed is wrong; the reason says why.
+    /// What is printed is excluded by evidence; the reason says why.
     Erratum,
-    /// The source prints nothing to compare with: prediction and measurement are compared with each other.
+    /// The source prints nothing: prediction and evidence agree with each other.
     Recomputed,
+    /// One-sided: a bound that holds.
+    Bounded,
+    /// A number that was compared with no evidence. No confirmation.
+    Stated,
+    /// It agrees, and would have agreed with a wrong prediction too. No confirmation.
+    Weak,
     /// Nobody has explained the difference: never in a report that is fit to be shown.
     Differs,
 }
 
 impl Verdict {
+    /// All of them, in the order in which they are counted.
+    pub const ALL: [Self; 7] = [
+        Self::Reproduced,
+        Self::Erratum,
+        Self::Recomputed,
+        Self::Bounded,
+        Self::Stated,
+        Self::Weak,
+        Self::Differs,
+    ];
+
     /// As in the rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
             Self::Erratum => "erratum",
             Self::Recomputed => "recomputed",
+            Self::Bounded => "bounded",
+            Self::Stated => "stated",
+            Self::Weak => "weak",
             Self::Differs => "differs",
+        }
+    }
+
+    /// What it means, for readers of the report.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Reproduced => {
+                "what is printed is what is predicted, to the printed digits, and what evidence shows."
+            }
+            Self::Erratum => "evidence excludes what is printed, and the row says why.",
+            Self::Recomputed => {
+                "the source prints nothing to compare with; prediction and evidence agree."
+            }
+            Self::Bounded => "a bound, or a claim with one side, that holds.",
+            Self::Stated => "a number without evidence beside it. It confirms nothing.",
+            Self::Weak => {
+                "agrees, but would not have noticed a wrong prediction. It confirms nothing."
+            }
+            Self::Differs => "nobody has explained why.",
         }
     }
 }
 
-/// A measured value with its interval.
+/// In what an error of the prediction is counted, when the power of a row is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// The value.
-    pub value: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+pub enum Unit {
+    /// Shares of the prediction itself: 3% of it must be noticed.
+    Relative,
+    /// The row is the logarithm of a rate: 3% of the rate must be noticed.
+    Log10,
+    /// Shares of a larger whole, where a value near 0 is one point of a curve or one share of many: 3% of this.
+    Of(f64),
+    /// Rare events: 20% of the prediction must be noticed.
+    Rare,
 }
 
-impl Estimate {
-    /// What was counted or weighed and would come out the same again.
-    pub fn exact(value: f64) -> Self {
-        Self { value, low: value, high: value }
-    }
-
-    /// A share of independent trials.
-    pub fn share(successes: u64, trials: u64) -> Self {
-        let (low, high) = exact_interval(successes, trials, CONFIDENCE);
-        Self { value: successes as f64 / trials.max(1) as f64, low, high }
-    }
-
-    /// A share of strangers over filters whose own rates differ: `spread` is the deviation of their logarithm in the mean
-    /// over all filters.
-    pub fn rate(successes: u64, trials: u64, spread: f64) -> Self {
-        let widening = (normal_quantile(0.5 + 0.5 * CONFIDENCE) * spread).exp();
-        let Self { value, low, high } = Self::share(successes, trials);
-        Self { value, low: low / widening, high: (high * widening).min(1.0) }
-    }
-
-    /// The mean of independent values, by Student's distribution.
-    pub fn mean(values: &[f64]) -> Self {
-        let count = values.len() as f64;
-        let value = values.iter().sum::<f64>() / count.max(1.0);
-        let half = student(count - 1.0) * deviation(values) / count.sqrt();
-        Self { value, low: value - half, high: value + half }
-    }
-
-    /// In other units.
-    #[must_use]
-    pub fn map(self, turn: impl Fn(f64) -> f64) -> Self {
-        Self { value: turn(self.value), low: turn(self.low), high: turn(self.high) }
-    }
-}
-
-/// The standard deviation of a sample; 0 of less than two values.
-pub(super) fn deviation(values: &[f64]) -> f64 {
-    let count = values.len() as f64;
-    if count < 2.0 {
-        return 0.0;
-    }
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (squares / (count - 1.0)).sqrt()
-}
-
-/// How many standard errors the interval of a mean reaches.
-fn student(freedom: f64) -> f64 {
-    if freedom < 1.0 {
-        return 0.0;
-    }
-    let outside = |t: f64| beta_i(0.5 * freedom, 0.5, freedom / (freedom + t * t));
-    bisect(|t| (1.0 - CONFIDENCE) - outside(t), 0.1, 1e6, 1e-9).unwrap_or(f64::INFINITY)
-}
-
-/// What the printed value is compared with.
+/// A claim of a source in words, as something that can fail.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Against {
-    /// The prediction, to half a unit of the last printed digit.
-    Prediction,
-    /// The measurement: the source measured too.
-    Measurement,
-    /// A claim in words, which holds or not.
-    Claim(bool),
+pub enum Claim {
+    /// At most this.
+    AtMost(f64),
+    /// At least this.
+    AtLeast(f64),
+    /// From this to that.
+    Between(f64, f64),
+    /// This number.
+    Is(f64),
+}
+
+/// Where evidence comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Experiment,
+    /// A second computation: how.
+    Computation(&'static str),
+}
+
+/// What the source has, as numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Statement {
+    /// A number, and how far from it a value may be; `sampled` if the source measured it.
+    Number {
+        value: f64,
+        reach: f64,
+        sampled: bool,
+    },
+    Claim(Claim),
+}
+
+/// Whether a value is as stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    Agrees,
+    Contradicts,
+    /// The interval reaches to both sides.
+    Open,
+}
+
+impl Statement {
+    fn judge(self, Estimate { low, high, .. }: Estimate) -> Judgement {
+        let (least, most) = match self {
+            Self::Number { value, reach, .. } => {
+                // To be a number is to be near it: an interval that reaches it agrees.
+                let near = low <= value + reach && value - reach <= high;
+                return if near { Judgement::Agrees } else { Judgement::Contradicts };
+            }
+            Self::Claim(Claim::Is(value)) => {
+                return Self::Number { value, reach: 1e-9 * value.abs(), sampled: false }
+                    .judge(Estimate { value, low, high });
+            }
+            Self::Claim(Claim::AtMost(most)) => (f64::NEG_INFINITY, most),
+            Self::Claim(Claim::AtLeast(least)) => (least, f64::INFINITY),
+            Self::Claim(Claim::Between(least, most)) => (least, most),
+        };
+        if least <= low && high <= most {
+            Judgement::Agrees
+        } else if high < least || most < low {
+            Judgement::Contradicts
+        } else {
+            Judgement::Open
+        }
+    }
+
+    fn is_one_sided(self) -> bool {
+        matches!(self, Self::Claim(Claim::AtMost(_) | Claim::AtLeast(_) | Claim::Between(..)))
+    }
 }
 
 /// One row.
@@ -120,16 +185,16 @@ pub struct Row {
     pub printed: Option<&'static str>,
     /// From the models of the library.
     pub predicted: Option<f64>,
-    /// From an experiment.
-    pub measured: Option<Estimate>,
     /// Why the source is wrong, or what else must be known.
     pub reason: Option<&'static str>,
+    statement: Option<Statement>,
+    evidence: Option<(Estimate, Origin)>,
     is_erratum: bool,
-    against: Against,
-    /// How far apart printed and predicted may be, beside the rounding.
+    /// How far apart printed and computed may be, beside the rounding.
     margin: f64,
-    /// How far the model is from the truth by its own account, as a share.
-    model_error: f64,
+    /// How far apart prediction and evidence may be, beside the interval, and why.
+    slack: Option<(f64, &'static str)>,
+    unit: Unit,
 }
 
 impl Row {
@@ -139,34 +204,46 @@ impl Row {
             name: name.into(),
             printed: None,
             predicted: None,
-            measured: None,
             reason: None,
+            statement: None,
+            evidence: None,
             is_erratum: false,
-            against: Against::Prediction,
             margin: 0.0,
-            model_error: 0.0,
+            slack: None,
+            unit: Unit::Relative,
         }
     }
 
-    /// The source prints this.
+    /// The source prints this number.
     #[must_use]
     pub fn printed(mut self, text: &'static str) -> Self {
         self.printed = Some(text);
+        self.statement =
+            parse(text).map(|(value, reach)| Statement::Number { value, reach, sampled: false });
         self
     }
 
-    /// The source printed this after an experiment of its own.
+    /// The source printed this number after an experiment of its own: it need only lie in our interval.
     #[must_use]
     pub fn sampled(mut self, text: &'static str) -> Self {
-        self.against = Against::Measurement;
-        self.printed(text)
+        self.printed = Some(text);
+        self.statement =
+            parse(text).map(|(value, reach)| Statement::Number { value, reach, sampled: true });
+        self
     }
 
-    /// The source claims this, which holds or not.
+    /// The source claims this in words, which amounts to a number or a bound.
     #[must_use]
-    pub fn claims(mut self, text: &'static str, holds: bool) -> Self {
-        self.against = Against::Claim(holds);
-        self.printed(text)
+    pub fn claims(mut self, text: &'static str, claim: Claim) -> Self {
+        self.printed = Some(text);
+        self.bounded(claim)
+    }
+
+    /// A bound of our own, where the source has none.
+    #[must_use]
+    pub fn bounded(mut self, claim: Claim) -> Self {
+        self.statement = Some(Statement::Claim(claim));
+        self
     }
 
     /// Our model says this.
@@ -179,7 +256,14 @@ impl Row {
     /// Our experiment says this.
     #[must_use]
     pub fn measured(mut self, estimate: Estimate) -> Self {
-        self.measured = Some(estimate);
+        self.evidence = Some((estimate, Origin::Experiment));
+        self
+    }
+
+    /// A second computation says this: not the library's formula, and `how` tells what instead.
+    #[must_use]
+    pub fn checked(mut self, estimate: Estimate, how: &'static str) -> Self {
+        self.evidence = Some((estimate, Origin::Computation(how)));
         self
     }
 
@@ -208,16 +292,46 @@ impl Row {
 
     /// Printed and computed may be this far apart, beside the rounding; the note says why.
     #[must_use]
-    pub fn within(mut self, margin: f64) -> Self {
+    pub fn within(mut self, margin: f64, why: &'static str) -> Self {
         self.margin = margin;
+        self.note(why)
+    }
+
+    /// Prediction and evidence may be this far apart, beside the interval: what the model is known to leave out, and why.
+    #[must_use]
+    pub fn slack(mut self, amount: f64, why: &'static str) -> Self {
+        self.slack = Some((amount.abs(), why));
         self
     }
 
-    /// The model is this share from the truth, by its own account.
+    /// In what errors are counted.
     #[must_use]
-    pub fn model_within(mut self, share: f64) -> Self {
-        self.model_error = share;
+    pub fn unit(mut self, unit: Unit) -> Self {
+        self.unit = unit;
         self
+    }
+
+    /// The evidence, wherever it is from.
+    pub fn evidence(&self) -> Option<Estimate> {
+        Some(self.evidence?.0)
+    }
+
+    /// What came out of an experiment.
+    pub fn experiment(&self) -> Option<Estimate> {
+        self.evidence.filter(|(_, origin)| *origin == Origin::Experiment).map(|(value, _)| value)
+    }
+
+    /// How much slack there is and why, for readers.
+    pub fn slack_reason(&self) -> Option<String> {
+        self.slack.map(|(amount, why)| format!("Slack of {amount:.2e}: {why}"))
+    }
+
+    /// How the second computation was made.
+    pub fn computation(&self) -> Option<&'static str> {
+        match self.evidence?.1 {
+            Origin::Experiment => None,
+            Origin::Computation(how) => Some(how),
+        }
     }
 
     /// The verdict.
@@ -225,42 +339,110 @@ impl Row {
         if !self.model_agrees() {
             return Verdict::Differs;
         }
-        match (self.print_agrees(), self.is_erratum) {
-            (None, false) => Verdict::Recomputed,
-            (Some(true), false) => Verdict::Reproduced,
-            (Some(false), true) => Verdict::Erratum,
-            // Also an erratum that the numbers do not confirm.
-            _ => Verdict::Differs,
-        }
-    }
-
-    /// Whether measurement and model agree, where there are both.
-    fn model_agrees(&self) -> bool {
-        let (Some(predicted), Some(Estimate { low, high, .. })) = (self.predicted, self.measured)
-        else {
-            return self.predicted.is_some() || self.measured.is_some();
+        let Some(statement) = self.statement() else {
+            return match (self.printed, self.predicted, self.evidence) {
+                // A printed number that cannot be read.
+                (Some(_), ..) => Verdict::Differs,
+                (None, Some(_), Some(_)) if self.is_weak() => Verdict::Weak,
+                (None, Some(_), Some(_)) => Verdict::Recomputed,
+                _ => Verdict::Stated,
+            };
         };
-        // Computed in two ways, equal numbers differ by a rounding.
-        let slack = predicted.abs() * (self.model_error + 1e-9);
-        low - slack <= predicted && predicted <= high + slack
+        let computed = self.predicted.map(|value| statement.judge(Estimate::exact(value)));
+        let evident = self.evidence.map(|(estimate, _)| statement.judge(self.widened(estimate)));
+        if self.is_erratum {
+            return match (computed, evident) {
+                // What is said to be wrong comes out.
+                (Some(Judgement::Agrees), _) | (None, Some(Judgement::Agrees)) => Verdict::Differs,
+                (_, None) => Verdict::Stated,
+                (_, Some(Judgement::Contradicts)) => Verdict::Erratum,
+                _ => Verdict::Weak,
+            };
+        }
+        let is_sampled = matches!(statement, Statement::Number { sampled: true, .. });
+        match (computed, evident) {
+            // The source's own sample is no better than ours.
+            (Some(Judgement::Contradicts), Some(Judgement::Agrees)) if is_sampled => {
+                if self.is_weak() { Verdict::Weak } else { Verdict::Reproduced }
+            }
+            (Some(Judgement::Contradicts), _) | (_, Some(Judgement::Contradicts)) => {
+                Verdict::Differs
+            }
+            (_, Some(Judgement::Open)) => Verdict::Weak,
+            (_, None) => Verdict::Stated,
+            (_, Some(_)) if statement.is_one_sided() => Verdict::Bounded,
+            (None, _) => Verdict::Stated,
+            _ if self.is_weak() => Verdict::Weak,
+            _ => Verdict::Reproduced,
+        }
     }
 
-    /// Whether what is printed agrees with what comes out; nothing if nothing is printed.
-    fn print_agrees(&self) -> Option<bool> {
-        let text = self.printed?;
-        if let Against::Claim(holds) = self.against {
-            return Some(holds);
-        }
-        let (value, half_unit) = parse(text)?;
-        let reach = half_unit * 1.02 + self.margin;
-        let near = |low: f64, high: f64| low - reach <= value && value <= high + reach;
-        let predicted = self.predicted.is_some_and(|predicted| near(predicted, predicted));
-        Some(match self.against {
-            Against::Measurement => {
-                predicted || self.measured.is_some_and(|estimate| near(estimate.low, estimate.high))
+    fn statement(&self) -> Option<Statement> {
+        Some(match self.statement? {
+            Statement::Number { value, reach, sampled } => {
+                Statement::Number { value, reach: reach * 1.02 + self.margin, sampled }
             }
-            _ => predicted,
+            claim @ Statement::Claim(_) => claim,
         })
+    }
+
+    fn slack_amount(&self) -> f64 {
+        // Computed in two ways, equal numbers differ by a rounding.
+        let rounding = 1e-9 * self.predicted.unwrap_or(0.0).abs();
+        self.slack.map_or(0.0, |(amount, _)| amount) + rounding
+    }
+
+    fn widened(&self, Estimate { value, low, high }: Estimate) -> Estimate {
+        let slack = self.slack_amount();
+        Estimate { value, low: low - slack, high: high + slack }
+    }
+
+    /// Whether evidence and model agree, where there are both.
+    fn model_agrees(&self) -> bool {
+        let (Some(predicted), Some((evidence, _))) = (self.predicted, self.evidence) else {
+            return self.predicted.is_some() || self.evidence.is_some();
+        };
+        let Estimate { low, high, .. } = self.widened(evidence);
+        low <= predicted && predicted <= high
+    }
+
+    /// The smallest error of the prediction that the row would notice: how far from the evidence it still accepts one.
+    pub fn detects(&self) -> Option<f64> {
+        self.predicted?;
+        let estimate = self.evidence()?;
+        let Estimate { value, low, high } = self.widened(estimate);
+        Some((high - value).max(value - low))
+    }
+
+    /// The largest that it may be; nothing for rows whose claim the interval decides by itself.
+    pub fn required(&self) -> Option<f64> {
+        let predicted = self.predicted?.abs();
+        self.evidence?;
+        let decided = self.is_erratum || self.statement.is_some_and(Statement::is_one_sided);
+        (!decided).then_some(match self.unit {
+            Unit::Relative => POWER * predicted,
+            Unit::Log10 => POWER.ln_1p() / std::f64::consts::LN_10,
+            Unit::Of(whole) => POWER * whole.abs(),
+            Unit::Rare => RARE_POWER * predicted,
+        })
+    }
+
+    fn is_weak(&self) -> bool {
+        // Exactly at the bound is good enough, whatever the rounding.
+        self.detects().zip(self.required()).is_some_and(|(finds, most)| finds > most * (1.0 + 1e-6))
+    }
+
+    /// What was compared with what.
+    pub fn compared(&self) -> Vec<&'static str> {
+        let parties = [
+            (self.statement.is_some(), if self.printed.is_some() { "printed" } else { "bound" }),
+            (self.predicted.is_some(), "predicted"),
+            (self.experiment().is_some(), "measured"),
+            (self.computation().is_some(), "checked"),
+        ];
+        let there: Vec<&str> =
+            parties.into_iter().filter_map(|(is_there, name)| is_there.then_some(name)).collect();
+        if there.len() > 1 { there } else { Vec::new() }
     }
 }
 
@@ -303,31 +485,56 @@ pub struct Line<'a> {
     pub predicted: Option<f64>,
     /// The experiment.
     pub measured: Option<f64>,
-    /// Lower end of its interval.
+    /// The second computation.
+    pub checked: Option<f64>,
+    /// Lower end of the interval of the experiment or the computation.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// One of three words.
+    /// How far apart prediction and evidence may be beside the interval.
+    pub slack: f64,
+    /// The smallest error of the prediction that the row would notice.
+    pub detects: Option<f64>,
+    /// The largest that it may be, or the row is weak.
+    pub required: Option<f64>,
+    /// What was compared with what.
+    pub compared: Vec<&'static str>,
+    /// One of [`Verdict::ALL`].
     pub verdict: Verdict,
     /// Why the source is wrong, or what else must be known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
+    /// Why there is slack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack_reason: Option<&'a str>,
+    /// How the second computation was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computation: Option<&'a str>,
 }
 
 impl<'a> Line<'a> {
     /// A row of an item of a document.
     pub fn new(document: &'a str, item: &'a str, row: &'a Row) -> Self {
+        let evidence = row.evidence();
+        let is_experiment = row.experiment().is_some();
         Self {
             document,
             item,
             row: &row.name,
             printed: row.printed.map(Printed::new),
             predicted: row.predicted,
-            measured: row.measured.map(|estimate| estimate.value),
-            low: row.measured.map(|estimate| estimate.low),
-            high: row.measured.map(|estimate| estimate.high),
+            measured: evidence.filter(|_| is_experiment).map(|estimate| estimate.value),
+            checked: evidence.filter(|_| !is_experiment).map(|estimate| estimate.value),
+            low: evidence.map(|estimate| estimate.low),
+            high: evidence.map(|estimate| estimate.high),
+            slack: row.slack.map_or(0.0, |(amount, _)| amount),
+            detects: row.detects(),
+            required: row.required(),
+            compared: row.compared(),
             verdict: row.verdict(),
             reason: row.reason,
+            slack_reason: row.slack.map(|(_, why)| why),
+            computation: row.computation(),
         }
     }
 }

@@ -1,16 +1,17 @@
 //! The arrays, messages and tables that document 004 prints, and filters that are built for them.
 
 use serde::{Deserialize, Serialize};
-use tamis::bloom::BloomParams;
-use tamis::coder::{Coder, encode_as};
+use tamis::bloom::{BloomParams, CountingParams};
+use tamis::coder::{Coder, Effort as Packing, encode_as};
 use tamis::compressed::elias_fano::EliasFano;
 use tamis::compressed::model::{Message, Shape, entropy};
 use tamis::compressed::sorted_list::SortedList;
 use tamis::math::solve::bisect;
-use tamis::{Bloom, Digest, Filter, Hasher, Insert, Label, Stored};
+use tamis::{Bloom, CountingBloom, Digest, Hasher, Insert, Label, Stored};
 
 use crate::keys::KeyStream;
-use crate::reproduce::{Effort, Experiment, Trouble};
+use crate::memory;
+use crate::reproduce::{Effort, Experiment, Trouble, built};
 
 pub(super) const N: u64 = 10_000;
 
@@ -100,8 +101,26 @@ fn send(sent: Sent, seed: u64) -> Result<Bytes, Trouble> {
 
 pub(super) fn passed(array: Array, queries: u64, seed: u64) -> Result<(u64, u64), Trouble> {
     let filter = array.filter(seed, 0..N)?;
-    let strangers = KeyStream::new(seed).strangers(filter.hasher(), 0..queries);
-    Ok((strangers.filter(|&digest| filter.contains_digest(digest)).count() as u64, queries))
+    Ok((built::passed(&filter, KeyStream::new(seed), 0..queries)?, queries))
+}
+
+/// Section V: functions, and keys for each counter, at a rate of 1%.
+pub(super) fn counted() -> impl Iterator<Item = (u32, f64)> {
+    [1, 2, 4, 6, 7].into_iter().map(|hashes| {
+        let share = 0.01_f64.powf(1.0 / f64::from(hashes));
+        (hashes, -(-share).ln_1p())
+    })
+}
+
+/// Bits per key of a packed counting filter.
+fn counters(hashes: u32, load: f64, seed: u64) -> Result<f64, Trouble> {
+    let hasher = Hasher::xxh3(seed);
+    let positions = (f64::from(hashes) * N as f64 / load).round() as u64;
+    let params = CountingParams::new(positions, hashes, 4)?;
+    let mut filter = CountingBloom::new(params, Label::planned(hasher, N))?;
+    let digests: Vec<Digest> = KeyStream::new(seed).members(hasher, 0..N).collect();
+    filter.insert_many(&digests)?;
+    Ok(filter.pack(Packing::Best).len() as f64 * 8.0 / N as f64)
 }
 
 /// One column of a table: the array, and what is printed for z/n, z/(cn) and f.
@@ -335,25 +354,31 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
         let sent = simulated.sent;
         let run = move |seed| send(sent, seed);
         let cost = 1e-3 + sent.array.positions() as f64 * 1e-8;
-        all.push(Experiment::new(sent.name(), effort.pick(20, 300, 100_000), cost, run));
+        all.push(Experiment::new(sent.name(), effort.pick(20, 600, 20_000), cost, run));
     }
     for table in tables() {
         for column in table.columns.iter().filter(|column| !is_plain(column)) {
             let sent = table.sent(column);
             let cost = 1e-3 + sent.array.positions() as f64 * 1e-8;
             let run = move |seed| send(sent, seed);
-            all.push(Experiment::new(sent.name(), effort.pick(5, 40, 1000), cost, run));
+            all.push(Experiment::new(sent.name(), effort.pick(5, 40, 400), cost, run));
         }
     }
     for keys in LISTED {
         let run = move |seed| listed(keys, seed);
         all.push(Experiment::new(format!("listed {keys}"), effort.pick(4, 20, 100), 0.01, run));
     }
-    let queries: u64 = effort.pick(5_000, 50_000, 1_000_000);
+    for (hashes, load) in counted() {
+        let run = move |seed| counters(hashes, load, seed);
+        all.push(Experiment::new(format!("counters {hashes}"), effort.pick(4, 20, 100), 0.01, run));
+    }
     for array in arrays() {
+        // Intervals of three percent, with what filters of 10,000 keys differ by.
+        let filters = effort.pick(2, 60, 200);
+        let passing: f64 = effort.pick(100.0, 30_000.0, 120_000.0);
+        let queries = (passing / array.shape().limit_rate()) as u64 / filters;
         let run = move |seed| passed(array, queries, seed);
-        let cost = 1e-3 + queries as f64 * 4e-8;
-        let filters = effort.pick(2, 10, 20);
+        let cost = 1e-3 + queries as f64 * 1.5e-8;
         let experiment = Experiment::new(format!("rate {}", array.name()), filters, cost, run);
         all.push(experiment.with_setup(queries));
     }
@@ -380,14 +405,18 @@ pub(super) fn listed(keys: u64, seed: u64) -> Result<Listed, Trouble> {
     positions.sort_unstable();
     positions.dedup();
     let count = positions.len() as u64;
+    let before = memory::held();
     let list = SortedList::new(universe, count, positions.iter().copied())?;
+    let between = memory::held();
     let compact = EliasFano::new(universe, count, positions.iter().copied())?;
+    let after = memory::held();
     let asked = 20_000;
     let probes: u64 = (0..asked).map(|index| u64::from(list.probe(at(1 << 40 | index)).1)).sum();
-    let each = |bits: u64| bits as f64 / keys as f64;
+    let each = |bytes: i64| 8.0 * bytes as f64 / keys as f64;
+    drop(compact);
     Ok(Listed {
-        list_bits: each(list.footprint_bits()),
-        compact_bits: each(compact.footprint_bits()),
+        list_bits: each(between - before),
+        compact_bits: each(after - between),
         probes: probes as f64 / asked as f64,
     })
 }

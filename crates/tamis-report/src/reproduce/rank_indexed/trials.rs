@@ -10,6 +10,7 @@ use tamis::{Digest, Filter, Hasher, Insert, Kind, Label, Stored};
 
 use crate::keys::KeyStream;
 use crate::loads::thrown;
+use crate::memory;
 use crate::reproduce::{Effort, Experiment, Trouble, built};
 
 pub(super) const N: u64 = 100_000;
@@ -125,8 +126,9 @@ pub(super) struct Beyond {
 pub(super) struct Table {
     pub(super) passed: u64,
     pub(super) queries: u64,
-    pub(super) footprint: u64,
-    pub(super) counting_footprint: u64,
+    /// Bits that were allocated and not freed.
+    pub(super) held_bits: u64,
+    pub(super) counting_held_bits: u64,
     pub(super) wire_bytes: u64,
 }
 
@@ -150,19 +152,21 @@ pub(super) fn table(printed: &Printed, queries: u64, seed: u64) -> Result<Table,
     let label = Label::planned(Hasher::xxh3(seed), N);
     let stream = KeyStream::new(seed);
     let digests: Vec<Digest> = stream.members(label.hasher, 0..N).collect();
+    let before = memory::held();
     let mut filter = RankIndexed::new(printed.params(0)?, label)?;
     filter.insert_many(&digests)?;
+    let between = memory::held();
     let mut counting = RankCounting::new(printed.params(2)?, label)?;
     counting.insert_many(&digests)?;
+    let after = memory::held();
     if !digests.iter().all(|&digest| filter.contains_digest(digest)) {
         return Err("a rank-indexed table lost a key".into());
     }
-    let strangers = stream.strangers(label.hasher, 0..queries);
     Ok(Table {
-        passed: strangers.filter(|&digest| filter.contains_digest(digest)).count() as u64,
+        passed: built::passed(&filter, stream, 0..queries)?,
         queries,
-        footprint: filter.footprint(),
-        counting_footprint: counting.footprint(),
+        held_bits: 8 * (between - before) as u64,
+        counting_held_bits: 8 * (after - between) as u64,
         wire_bytes: filter.encode().len(),
     })
 }
@@ -173,22 +177,24 @@ pub(super) fn rates() -> impl Iterator<Item = f64> {
 }
 
 pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
-    let trials = effort.pick(40, 1000, 20_000);
+    let trials = effort.pick(40, 8000, 60_000);
     let mut all = vec![Experiment::new("rank-example", trials, 2e-4, |seed| Ok(example(seed)))];
-    for (index, _) in printed_rows().iter().enumerate() {
-        let throws = effort.pick(20, 400, 6000);
+    for (index, printed) in printed_rows().iter().enumerate() {
+        let throws = effort.pick(20, 1500, 20_000);
         let name = format!("rank-beyond {index}");
         let run = move |seed| Ok(beyond(&printed_rows()[index].layout, seed));
         all.push(Experiment::new(name, throws, 5e-4, run));
-        let queries: u64 = effort.pick(50_000, 1_000_000, 4_000_000);
+        // So many that each interval is on one side of the rate that was asked for, which is 0.5%, 10% and 5% away.
+        let filters = effort.pick(2, 8, 40);
+        let passing = [1.4e6, 3e4, 1.5e4][index] * effort.pick(2e-3, 1.0, 4.0);
+        let queries = (passing / printed.rate) as u64 / filters;
         let run = move |seed| table(&printed_rows()[index], queries, seed);
-        let cost = 0.05 + queries as f64 * 5e-8;
-        let filters = effort.pick(2, 10, 40);
+        let cost = 0.05 + queries as f64 * 3e-8;
         let experiment = Experiment::new(format!("rank-table {index}"), filters, cost, run);
         all.push(experiment.with_setup(queries));
     }
     for kind in [Kind::RankIndexed, Kind::RankCounting] {
-        all.extend(rates().map(|rate| built::experiment(kind, rate, effort)));
+        all.extend(rates().map(|rate| built::weighed(kind, rate)));
     }
     all
 }
