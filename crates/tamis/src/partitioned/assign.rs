@@ -14,9 +14,7 @@
 
 use alloc::vec::Vec;
 
-use crate::address::reduce;
 use crate::bits;
-use crate::digest::Digest;
 
 /// Keys that are looked at before it is asked whether the candidate can still win: a branch that nobody can predict, so it is
 /// not taken for every key.
@@ -28,13 +26,6 @@ const STAMPS_A_KEY: usize = 64;
 const MOST_STAMPS: usize = 1 << 20;
 /// How many more new bits than the last function to be taken a candidate on the short list may have.
 const MARGIN: u32 = 2;
-
-/// Position of a key under candidate number `candidate` in `bits` bits: an independent mixer for every
-/// candidate. Frozen: stored filters depend on it.
-#[inline]
-pub fn position(key: Digest, candidate: u32, bits: u64) -> u64 {
-    reduce(key.word(candidate.into()), bits)
-}
 
 /// Chooses functions for groups; holds what is used again from one group to the next.
 #[derive(Debug, Default)]

@@ -3,7 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::assign::{Assigner, position};
+use super::assign::Assigner;
+use super::functions::{Family, key_crc, mixed, translated};
+use super::model::alike;
 use super::optimise::plan;
 use super::params::PartitionedParams;
 use crate::any::{BuildError, Kind};
@@ -56,8 +58,7 @@ impl PartitionedBloom {
         let mut sorted = Vec::new();
         sorted.try_reserve_exact(keys.len()).map_err(|_| refused)?;
         sorted.extend_from_slice(keys);
-        // Groups, and so segments, are ranges of digests.
-        sorted.sort_unstable();
+        sorted.sort_unstable_by_key(|&key| (params.group(key), key));
         sorted.dedup();
 
         let segment_of = |key: &Digest| params.group(*key) / params.segment_groups();
@@ -112,9 +113,9 @@ impl PartitionedBloom {
     #[inline]
     fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> {
         let group = self.params.group(digest);
-        let bits = self.params.segment_bits();
+        let (bits, family) = (self.params.segment_bits(), self.params.family());
         let start = group / self.params.segment_groups() * bits;
-        self.functions(group).map(move |function| start + position(digest, function, bits))
+        self.functions(group).map(move |function| start + family.position(digest, function, bits))
     }
 
     fn is_empty_group(&self, group: u64) -> bool {
@@ -124,12 +125,21 @@ impl PartitionedBloom {
 
 /// Sets the bits of a segment's sorted keys; the functions of the groups that have any, one after the other.
 fn build_segment(params: &PartitionedParams, words: &mut [u64], keys: &[Digest]) -> Vec<u32> {
-    let (bits, hashes) = (params.segment_bits(), params.hashes());
+    let (bits, candidates, hashes) = (params.segment_bits(), params.candidates(), params.hashes());
     let mut assigner = Assigner::default();
     let mut chosen = Vec::new();
     for keys in keys.chunk_by(|a, b| params.group(*a) == params.group(*b)) {
-        let candidate = |key, candidate| position(key, candidate, bits);
-        chosen.extend(assigner.assign(words, keys, params.candidates(), hashes, candidate));
+        // One loop a family: which it is would otherwise be asked for every position.
+        let group = match params.family() {
+            Family::Mixers => {
+                assigner.assign(words, keys, candidates, hashes, |key, j| mixed(key, j, bits))
+            }
+            Family::Crc => {
+                let crcs: Vec<u32> = keys.iter().map(|&key| key_crc(key)).collect();
+                assigner.assign(words, &crcs, candidates, hashes, |crc, j| translated(crc, j, bits))
+            }
+        };
+        chosen.extend(group);
     }
     chosen
 }
@@ -199,7 +209,8 @@ impl Filter for PartitionedBloom {
             asked * libm::pow(ones as f64 / bits as f64, params.hashes().into())
         });
         let passed = passed.sum::<f64>() / params.groups() as f64;
-        (passed + digest_floor(self.label.keys)).min(1.0)
+        let keys = self.label.keys;
+        (passed + digest_floor(keys) + alike(params, keys)).min(1.0)
     }
 
     fn fill(&self) -> f64 {

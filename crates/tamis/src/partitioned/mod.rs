@@ -25,6 +25,8 @@
 //! plus 1), and questions for it end there. Where every candidate is taken (H = k) nothing is stored or marked, and the filter is a plain one: the plan
 //! for a few keys.
 //!
+//! The group of a key and the candidates are the choices of [`functions`]: ours, or those of the report.
+//!
 //! # Building
 //!
 //! [`assign`] gives the functions that the literal algorithm gives, at two positions for each key and candidate, about 6 ns on
@@ -42,6 +44,7 @@
 
 pub mod assign;
 mod filter;
+pub mod functions;
 pub mod model;
 mod optimise;
 mod params;
@@ -49,5 +52,6 @@ mod params;
 mod threads;
 
 pub use filter::PartitionedBloom;
+pub use functions::{Family, Partition};
 pub(crate) use optimise::plan;
 pub use params::PartitionedParams;

@@ -23,11 +23,12 @@
 //! are many. Group sizes are binomial. The rate is the fill to the power of k, for the share of groups that are not empty.
 //!
 //! Holds to 0.1% of the fill where groups have tens of keys and set few of the bits, to 0.5% for a few large groups, and to
-//! 1.5% for groups of two or three keys; `tests/partitioned.rs` and `tests/papers_partitioned.rs` compare it with measured fills. The spread
+//! 1.5% for groups of two or three keys, whichever the functions are; `tests/partitioned.rs` and `tests/papers_partitioned.rs` compare it with measured fills. The spread
 //! between filters is taken from the plain filter; that of filters with groups of tens of keys is about half of it.
 
 use alloc::vec::Vec;
 
+use super::functions::Family;
 use super::params::PartitionedParams;
 use crate::bits::Line;
 use crate::bloom;
@@ -207,8 +208,8 @@ fn predicted(params: &PartitionedParams, keys: u64) -> (f64, f64) {
     if h == k {
         let throws = keys.saturating_mul(k.into());
         // Segments of a filter without a choice are those of no plan: their keys are taken for equally many.
-        let rate = bloom::model::rate(params.bits(), k, keys);
-        return (mean_occupied(params.bits(), throws) / params.bits() as f64, rate);
+        let rate = bloom::model::rate(params.bits(), k, keys) + alike(params, keys);
+        return (mean_occupied(params.bits(), throws) / params.bits() as f64, rate.min(1.0));
     }
     let passed = |n: u64| {
         let fill = fill(m, n, g, h, k);
@@ -228,7 +229,16 @@ fn predicted(params: &PartitionedParams, keys: u64) -> (f64, f64) {
         (fill, middle * 2.0 / 3.0 + (low + high) / 6.0)
     };
     let empty = empty_share(params, keys);
-    (fill, (passed * (1.0 - empty) + digest_floor(keys)).min(1.0))
+    (fill, (passed * (1.0 - empty) + digest_floor(keys) + alike(params, keys)).min(1.0))
+}
+
+/// The chance that no candidate of the CRC family tells a key from one of those in its group: all 32 bits of their CRCs
+/// are equal.
+pub(super) fn alike(params: &PartitionedParams, keys: u64) -> f64 {
+    match params.family() {
+        Family::Mixers => 0.0,
+        Family::Crc => keys as f64 / params.groups() as f64 / 4_294_967_296.0,
+    }
 }
 
 /// The share of groups that have no key.

@@ -8,6 +8,7 @@
 
 use alloc::vec::Vec;
 
+use super::functions::{Family, Partition};
 use super::model::{self, bits_per_group, held_bits, quick_fill};
 use super::params::PartitionedParams;
 use crate::bits::Line;
@@ -17,7 +18,8 @@ use crate::math::solve::first_true;
 use crate::plan::{Goal, PlanError, Size};
 
 const KIND: &str = "partitioned";
-const NAMES: [&str; 5] = ["bits", "segments", "groups", "candidates", "hashes"];
+const NAMES: [&str; 7] =
+    ["bits", "segments", "groups", "candidates", "hashes", "partition", "family"];
 
 /// Candidates of a plan: the last doubling bought a twentieth of the rate.
 const MOST_CANDIDATES: u32 = 1 << 12;
@@ -39,6 +41,8 @@ struct Search {
     groups: Option<u64>,
     candidates: Option<u32>,
     hashes: Option<u32>,
+    partition: Partition,
+    family: Family,
 }
 
 #[derive(Clone, Copy)]
@@ -61,14 +65,19 @@ struct Shape {
 /// The layout for a goal.
 pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     goal.check()?;
-    let [bits, segments, groups, candidates, hashes] = goal.settled(KIND, NAMES)?;
+    let [bits, segments, groups, candidates, hashes, partition, family] =
+        goal.settled(KIND, NAMES)?;
     // Settled values are checked before anything is computed from them.
     let candidates = candidates.or(hashes.filter(|_| bits.is_some() && groups.is_some()));
-    let most = [1 << 40, 1, 1 << 40, 1 << 20, 1];
-    let settled = [bits, None, groups, candidates, hashes];
+    let most = [1 << 40, 1, 1 << 40, 1 << 20, 1, 0, 0];
+    let settled = [bits, None, groups, candidates, hashes, None, None];
     let values: Vec<u64> =
         settled.iter().zip(most).map(|(value, most)| value.unwrap_or(most)).collect();
     PartitionedParams::from_values(&values)?;
+    // Three bits go with all functions.
+    let functions = [3, 1, 1, 1, 1, partition.unwrap_or(0), family.unwrap_or(0)];
+    let functions = PartitionedParams::from_values(&functions)?;
+    let (partition, family) = (functions.partition(), functions.family());
     if let Some(value) = segments
         && (value == 0 || groups.is_some_and(|groups| !groups.is_multiple_of(value)))
     {
@@ -76,8 +85,16 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
         return Err(InvalidParam { name: "segments", value, expected }.into());
     }
     goal.within_budget("bits", bits, 1)?;
-    if let [Some(bits), _, Some(groups), Some(candidates), Some(hashes)] = settled {
-        let values = [bits, segments.unwrap_or(1), groups, candidates, hashes];
+    if bits.is_some() || groups.is_some() {
+        let segments = segments.unwrap_or(1);
+        // Segments of three words go with all functions.
+        let bits = bits.unwrap_or(segments * 192);
+        PartitionedParams::new(bits, segments, groups.unwrap_or(segments), 1, 1)?
+            .with_functions(partition, family)?;
+    }
+    if let [Some(bits), _, Some(groups), Some(candidates), Some(hashes), ..] = settled {
+        let (segments, functions) = (segments.unwrap_or(1), [partition as u64, family as u64]);
+        let values = [bits, segments, groups, candidates, hashes, functions[0], functions[1]];
         return Ok(PartitionedParams::from_values(&values)?);
     }
     let aim = match (goal.size, goal.budget()) {
@@ -85,8 +102,9 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
         (_, budget) => Aim::Bits(budget.unwrap_or(0)),
     };
     let [candidates, hashes] = [candidates, hashes].map(|value| value.map(|value| value as u32));
+    let keys = goal.sized_keys();
     let search =
-        Search { keys: goal.sized_keys(), aim, bits, segments, groups, candidates, hashes };
+        Search { keys, aim, bits, segments, groups, candidates, hashes, partition, family };
     let bids = [search.plain(goal), search.best_shape().and_then(|shape| search.lay_out(shape))];
     let cost = |params: &PartitionedParams| match aim {
         Aim::Bits(_) => model::rate(params, search.keys),
@@ -108,8 +126,49 @@ impl Search {
         if !self.may_be_plain() {
             return None;
         }
-        let params = bloom::model::plan_bloom(goal).ok()?;
-        PartitionedParams::new(params.bits(), 1, 1, params.hashes(), params.hashes()).ok()
+        let mut goal = goal.clone();
+        goal.fixed.retain(|(name, _)| name == "bits" || name == "hashes");
+        let plain = bloom::model::plan_bloom(&goal).ok()?;
+        let bits = match (self.aim, self.bits) {
+            (_, Some(bits)) => bits,
+            (Aim::Rate(_), None) => self.units(plain.bits()),
+            (Aim::Bits(_), None) => self.units_within(plain.bits())?,
+        };
+        let params = self.with_bits(bits, 1, 1, plain.hashes(), plain.hashes())?;
+        match self.aim {
+            Aim::Rate(rate) if model::rate(&params, self.keys) > rate => None,
+            _ => Some(params),
+        }
+    }
+
+    /// A layout with the settled functions.
+    fn with_bits(
+        &self,
+        bits: u64,
+        segments: u64,
+        groups: u64,
+        candidates: u32,
+        hashes: u32,
+    ) -> Option<PartitionedParams> {
+        let params = PartitionedParams::new(bits, segments, groups, candidates, hashes).ok()?;
+        params.with_functions(self.partition, self.family).ok()
+    }
+
+    /// The first number of bits, or of words of a segment, from this one on that the candidates are good for:
+    /// those of the CRC family want odd numbers.
+    fn units(&self, units: u64) -> u64 {
+        match self.family {
+            Family::Mixers => units,
+            Family::Crc => units | 1,
+        }
+    }
+
+    /// The last such number up to this one; `None` if there is none.
+    fn units_within(&self, units: u64) -> Option<u64> {
+        match self.family {
+            Family::Mixers => Some(units),
+            Family::Crc => Some(units.checked_sub(1)? | 1),
+        }
     }
 
     /// The best of all shapes, by a quick look at each.
@@ -203,8 +262,9 @@ impl Search {
             segments.saturating_mul(libm::round(each).max(1.0) as u64)
         });
         let unit = if segments == 1 { 1 } else { segments.saturating_mul(64) };
-        let with_bits =
-            |bits| PartitionedParams::new(bits, segments, groups, candidates, hashes).ok();
+        let with_bits = |bits| self.with_bits(bits, segments, groups, candidates, hashes);
+        let choices = PartitionedParams::new(unit, segments, groups, candidates, hashes);
+        let choices = choices.ok()?.choice_bits();
         if let Some(bits) = self.bits {
             let params = with_bits(bits)?;
             return match self.aim {
@@ -214,20 +274,19 @@ impl Search {
         }
         match self.aim {
             Aim::Bits(budget) => {
-                let choices = with_bits(unit)?.choice_bits();
                 let lines =
                     budget.div_ceil(Line::BITS).checked_sub(choices.div_ceil(Line::BITS))?;
                 let bits = budget.checked_sub(choices)?.min(lines * Line::BITS);
-                with_bits(bits / unit * unit)
+                with_bits(self.units_within(bits / unit)? * unit)
             }
             Aim::Rate(rate) => {
                 let met = |units: u64| {
-                    let params = with_bits(units.saturating_mul(unit));
+                    let params = with_bits(self.units(units).saturating_mul(unit));
                     params.is_some_and(|params| model::rate(&params, self.keys) <= rate)
                 };
-                let around = about.saturating_sub(with_bits(unit)?.choice_bits()) / unit + 1;
+                let around = about.saturating_sub(choices) / unit + 1;
                 let units = first_true(around / 2, around.saturating_mul(2), met)?;
-                with_bits(units * unit)
+                with_bits(self.units(units) * unit)
             }
         }
     }
@@ -237,7 +296,10 @@ impl Search {
         let keys = self.keys;
         match self.aim {
             Aim::Rate(asked) => {
-                let bits = self.bits.unwrap_or(MAX_POSITIONS);
+                let bits = self.bits.unwrap_or(match self.family {
+                    Family::Mixers => MAX_POSITIONS,
+                    Family::Crc => (1 << 32) - 1,
+                });
                 // Room for any choices beside them.
                 let aim = Aim::Bits(1 << 60);
                 let any = Self { aim, bits: Some(bits), ..*self };

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::address::reduce;
+use super::functions::{Family, Partition};
 use crate::bloom::{MAX_HASHES, MAX_POSITIONS};
 use crate::digest::Digest;
 use crate::filter::{InvalidParam, Params, as_stored, narrow};
@@ -21,11 +21,14 @@ pub struct PartitionedParams {
     groups: u64,
     candidates: u32,
     hashes: u32,
+    partition: Partition,
+    family: Family,
 }
 
 impl PartitionedParams {
     /// `bits` positions and `groups` groups, both in `segments` equal parts; every group has `hashes` functions out of
-    /// `candidates`. Several segments are made of whole words.
+    /// `candidates`. Several segments are made of whole words. The functions are ours:
+    /// [`with_functions`](Self::with_functions) takes others.
     pub fn new(
         bits: u64,
         segments: u64,
@@ -53,7 +56,34 @@ impl PartitionedParams {
         if !(1..=MAX_HASHES.min(candidates)).contains(&hashes) {
             return refuse("hashes", hashes.into(), "1 to 64, and no more than the candidates");
         }
-        Ok(Self { bits, segments, groups, candidates, hashes })
+        let (partition, family) = (Partition::default(), Family::default());
+        Ok(Self { bits, segments, groups, candidates, hashes, partition, family })
+    }
+
+    /// The same layout with these functions.
+    ///
+    /// RS and CRC have 32 bits, so that there are at most 2^32 groups of the one, and bits in a segment of the other.
+    /// A segment for the CRC family is no power of two, and divisible by 64 at most: its candidates would not be
+    /// independent of each other.
+    pub fn with_functions(
+        self,
+        partition: Partition,
+        family: Family,
+    ) -> Result<Self, InvalidParam> {
+        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
+        if partition == Partition::Rs && self.groups > 1 << 32 {
+            return refuse("groups", self.groups, "at most 2^32 with partition = 1, which is RS");
+        }
+        let bits = self.segment_bits();
+        if family == Family::Crc && !(2..=1 << 32).contains(&bits) {
+            let expected = "2 to 2^32 in a segment with family = 1, which is CRC-32";
+            return refuse("bits", self.bits, expected);
+        }
+        if family == Family::Crc && (bits.is_power_of_two() || bits.trailing_zeros() > 6) {
+            let expected = "in a segment no power of two, nor a multiple of 128, with family = 1, which is CRC-32";
+            return refuse("bits", self.bits, expected);
+        }
+        Ok(Self { partition, family, ..self })
     }
 
     /// Bits in the array, m.
@@ -81,6 +111,16 @@ impl PartitionedParams {
         self.hashes
     }
 
+    /// What decides the group of a key.
+    pub fn partition(&self) -> Partition {
+        self.partition
+    }
+
+    /// The candidates that groups choose from.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
     /// Bits in a segment.
     pub fn segment_bits(&self) -> u64 {
         self.bits / self.segments
@@ -106,23 +146,42 @@ impl PartitionedParams {
         self.groups * u64::from(self.hashes) * u64::from(self.width())
     }
 
-    /// The group of a key: the top of its digest, so that a sorted list of digests is a list of groups.
+    /// The group of a key.
     #[inline]
     pub fn group(&self, digest: Digest) -> u64 {
-        reduce(digest.0, self.groups)
+        self.partition.group(digest, self.groups)
     }
 }
 
 impl Params for PartitionedParams {
-    const NAMES: &'static [&'static str] = &["bits", "segments", "groups", "candidates", "hashes"];
+    const NAMES: &'static [&'static str] =
+        &["bits", "segments", "groups", "candidates", "hashes", "partition", "family"];
 
     fn values(&self) -> Vec<u64> {
-        let Self { bits, segments, groups, candidates, hashes } = *self;
-        vec![bits, segments, groups, candidates.into(), hashes.into()]
+        let Self { bits, segments, groups, candidates, hashes, partition, family } = *self;
+        let (partition, family) = (partition as u64, family as u64);
+        vec![bits, segments, groups, candidates.into(), hashes.into(), partition, family]
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let [bits, segments, groups, candidates, hashes] = as_stored(values)?;
-        Self::new(bits, segments, groups, narrow(candidates), narrow(hashes))
+        let [bits, segments, groups, candidates, hashes, partition, family] = as_stored(values)?;
+        let layout = Self::new(bits, segments, groups, narrow(candidates), narrow(hashes))?;
+        let partition = match partition {
+            0 => Partition::Top,
+            1 => Partition::Rs,
+            value => {
+                let expected = "0 (the top of the digest) or 1 (RS)";
+                return Err(InvalidParam { name: "partition", value, expected });
+            }
+        };
+        let family = match family {
+            0 => Family::Mixers,
+            1 => Family::Crc,
+            value => {
+                let expected = "0 (mixers) or 1 (CRC-32)";
+                return Err(InvalidParam { name: "family", value, expected });
+            }
+        };
+        layout.with_functions(partition, family)
     }
 }

@@ -14,7 +14,7 @@ use crate::bloom::{self, BlockedParams};
 use crate::compressed::{CompressedParams, model::Shape};
 use crate::dleft::{self, DLeftParams};
 use crate::math::occupancy::mean_occupied;
-use crate::partitioned::{self, PartitionedParams};
+use crate::partitioned::{self, Family, Partition, PartitionedParams};
 use crate::rank_indexed::{self, RankParams};
 
 /// Lines of a name and a formula.
@@ -222,12 +222,21 @@ fn partitioned(out: &mut Lines, params: &PartitionedParams, n: u64) {
     let (m, g, k) = (params.bits(), params.groups(), params.hashes());
     let h = params.candidates();
     out.add("symbols", format_args!("n = {n} keys, m = {m} bits in {} segments, g = {g} groups, k = {k} of H = {h} functions", params.segments()));
-    out.add("groups", format_args!("n / g = {:.2} keys", n as f64 / g as f64));
+    let groups = match params.partition() {
+        Partition::Top => "by the top of the digest",
+        Partition::Rs => "by RS of the digest",
+    };
+    out.add("groups", format_args!("{groups}, n / g = {:.2} keys", n as f64 / g as f64));
+    let (candidates, floor) = match params.family() {
+        Family::Mixers => ("a mixer for each", "n / 2^64"),
+        Family::Crc => ("CRC-32 of the digest and a number", "n / 2^64 + n / (g 2^32)"),
+    };
+    out.add("functions", candidates);
     let fill = partitioned::model::expected_fill(params, n);
     let plain = mean_occupied(m, n.saturating_mul(k.into())) / m as f64;
     out.add("fill", format_args!("1 - z = {fill:.5}, where a plain filter has {plain:.5}"));
     let rate = partitioned::model::rate(params, n);
-    out.add("rate", format_args!("f = (1 - z)^k (1 - empty groups) + n / 2^64 = {rate:.4e}"));
+    out.add("rate", format_args!("f = (1 - z)^k (1 - empty groups) + {floor} = {rate:.4e}"));
     out.add(
         "memory",
         format_args!(
