@@ -71,8 +71,8 @@ fn keeps_its_word<S: Scheme>(block: u64, bits: f64) {
         predicted.overflow,
         filter.overflow(),
     );
-    let apart = filter.rate().log10() - predicted.rate.log10();
-    assert!(apart.abs() <= 0.02, "{apart} apart");
+    let apart = (filter.rate() / predicted.rate).ln() / predicted.rate_spread;
+    assert!(apart.abs() <= 4.0, "{apart} deviations apart");
     near(read as f64 / KEYS as f64, predicted.blocks_per_insert, 0.01);
     near(blocks(&keys), predicted.blocks_per_hit, 0.01);
     near(blocks(&strangers(filter.hasher(), 300_000)), predicted.blocks_per_miss, 0.01);
@@ -93,6 +93,25 @@ fn filters_do_what_was_predicted() {
             keeps_its_word::<Popcount>(block, bits);
             keeps_its_word::<TwoChoice>(block, bits);
         }
+    }
+}
+
+/// A block that held many of its keys already counts fewer than came, and is fuller than others with that count. Computed by a second
+/// program that follows counter and set bits together.
+#[test]
+fn counters_and_set_bits_are_followed_together() {
+    let rows: [([u64; 9], u64, f64); 3] = [
+        ([4111, 512, 2, 1, 0, 254, 137_010_047, 5, 0], 1_000_000, 0.38361),
+        ([6635, 512, 2, 1, 0, 205, 4_121_292_178, 0, 0], 1_000_000, 0.20318),
+        ([10_845, 512, 4, 1, 0, 126, 3_423_695_212, 13, 0], 1_000_000, 0.07397),
+    ];
+    for (values, keys, rate) in rows {
+        let params = BalancedParams::<Single>::from_values(&values).unwrap();
+        let predicted = Balanced::<Single>::predict(&params, keys);
+        assert!((predicted.rate - rate).abs() <= 5e-6, "{} for {rate}", predicted.rate);
+        let built = filled(params, keys).rate();
+        let off = (built / predicted.rate).ln() / predicted.rate_spread;
+        assert!(off.abs() <= 4.0, "{built} for {}: {off} deviations", predicted.rate);
     }
 }
 
@@ -175,7 +194,8 @@ fn more_keys_than_planned<S: Scheme>() {
     let filter = filled(params, 24_000);
     nothing_lost(&filter, 0..24_000);
     let predicted = Balanced::<S>::predict(&params, 24_000);
-    assert!((filter.rate().log10() - predicted.rate.log10()).abs() <= 0.03);
+    let apart = (filter.rate() / predicted.rate).ln() / predicted.rate_spread;
+    assert!(apart.abs() <= 4.0, "{apart} deviations apart");
     if let (Some(entries), Some(expected)) = (filter.overflow(), predicted.overflow) {
         assert!((entries as f64 - expected).abs() <= 0.7 * 24_000_f64.sqrt());
     }

@@ -41,6 +41,7 @@
 //! that ends in the list reads one or two cache lines more.
 
 pub mod bound;
+mod chain;
 mod list;
 pub mod model;
 mod params;
@@ -335,14 +336,10 @@ impl<S: Scheme> Filter for Balanced<S> {
     fn rate(&self) -> f64 {
         let layout = self.params.layout();
         let (bits, k) = (layout.key_bits(), layout.hashes);
-        let share = |ones: u32| f64::from(ones) / f64::from(bits);
-        let powers: Vec<f64> = (0..=bits).map(|ones| libm::pow(share(ones), k.into())).collect();
-        let refusals = match layout.rule {
-            Rule::Ones => profile::refusals(bits, k, layout.threshold),
-            Rule::Counter | Rule::Least => Vec::new(),
-        };
+        let throws = chain::Throws::new(bits, k);
+        let refusals = throws.refusals(layout.threshold);
         let tables: Vec<(f64, f64)> = (0..layout.subtables())
-            .map(|stage| self.met_by_strangers(&powers, &refusals, stage))
+            .map(|stage| self.met_by_strangers(throws.held(), &refusals, stage))
             .collect();
         let walk = (0..layout.choices as usize).map(|stage| tables[stage.min(tables.len() - 1)]);
         let rate = walk.rev().fold(0.0, |rest, (held, refused)| held + refused * rest);

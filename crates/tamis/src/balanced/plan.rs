@@ -5,11 +5,14 @@
 //! the bits of a key are climbed, for each of those the threshold is cut down by golden sections. With few blocks there
 //! is nothing to balance, and blocks that never refuse are taken.
 
-use core::cell::Cell;
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
 
+use super::chain::{Profile, Throws};
 use super::list::slots_for;
 use super::params::{BalancedParams, MAX_BLOCKS, MAX_THRESHOLD, ONE, Policy};
-use super::profile::{Forecast, Profile, forecast, most_arrivals};
+use super::profile::{Forecast, forecast, most_arrivals};
 use super::two_choice::Filling;
 use super::{Rule, Scheme, model};
 use crate::address::MAX_BLOCK_PROBES;
@@ -39,6 +42,13 @@ struct Shape {
     limit: f64,
 }
 
+/// How a profile is come by: for a look at one shape among many, or for what is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Sketched,
+    Computed,
+}
+
 /// A filter that would do, and how good it is: ln(rate) for a given size, bits for a given rate.
 #[derive(Clone, Copy, Debug)]
 struct Bid {
@@ -63,15 +73,18 @@ struct Planner {
     reads: f64,
     asked: Option<f64>,
     budget: Option<u64>,
+    /// What was computed once already, by bits of a block and of a key.
+    throws: RefCell<BTreeMap<(u32, u32), Rc<Throws>>>,
 }
 
 /// The params for a goal.
 pub(super) fn plan<S: Scheme>(goal: &Goal) -> Result<BalancedParams<S>, PlanError> {
     let planner = Planner::new::<S>(goal)?;
     let kind = S::KIND.name();
-    let best = planner.best::<S>().ok_or_else(|| planner.refusal(kind))?;
-    let params = planner.finish::<S>(&best).ok_or_else(|| planner.refusal(kind))?;
-    Ok(params)
+    // What the search found is looked at more closely, and so are blocks that never refuse: sketches are some per cent off.
+    let near = planner.best::<S>().into_iter().flatten();
+    let best = least(near.map(|bid| planner.computed::<S>(bid)));
+    best.and_then(|best| planner.finish::<S>(&best)).ok_or_else(|| planner.refusal(kind))
 }
 
 impl Planner {
@@ -134,6 +147,7 @@ impl Planner {
                 Size::BitsPerKey(_) | Size::Memory(_) => None,
             },
             budget: goal.budget(),
+            throws: RefCell::default(),
         })
     }
 
@@ -190,11 +204,20 @@ impl Planner {
         .ok()
     }
 
-    /// What happens at the blocks of a shape.
-    fn profile<S: Scheme>(&self, shape: Shape) -> Option<Profile> {
+    /// What happens at the blocks of a shape, if there are about `blocks` of them.
+    fn profile<S: Scheme>(&self, shape: Shape, blocks: f64, how: How) -> Option<Profile> {
         let params = self.params::<S>(shape, shape.choices.into(), 0, 0)?;
-        let per_block = self.keys as f64 / self.estimate();
-        Some(Profile::new(params.layout(), most_arrivals(1.5 * per_block)))
+        let layout = params.layout();
+        let per_block = self.keys as f64 / blocks;
+        let most = most_arrivals(1.5 * per_block);
+        // What was settled leaves little to search for, and shall come out as it was meant.
+        if S::RULE == Rule::Counter && how == How::Sketched && self.limit.or(self.accesses).is_none() {
+            return Some(Profile::sketch(layout, most));
+        }
+        let (bits, hashes) = (layout.key_bits(), layout.hashes);
+        let mut known = self.throws.borrow_mut();
+        let throws = known.entry((bits, hashes)).or_insert_with(|| Throws::new(bits, hashes).into());
+        Some(Profile::new(layout, throws, most))
     }
 
     /// A filter of this shape with so many blocks: its subtables, its list and what it will do.
@@ -243,9 +266,18 @@ impl Planner {
         next
     }
 
-    /// The cost of a shape, with the number of blocks that it takes.
+    /// A bid for the same shape, by the chain.
+    fn computed<S: Scheme>(&self, bid: Bid) -> Option<Bid> {
+        if S::RULE == Rule::Counter { self.look::<S>(bid.shape, How::Computed) } else { Some(bid) }
+    }
+
+    /// The cost of a shape among many, with the number of blocks that it takes.
     fn bid<S: Scheme>(&self, shape: Shape) -> Option<Bid> {
-        let profile = self.profile::<S>(shape)?;
+        self.look::<S>(shape, How::Sketched)
+    }
+
+    fn look<S: Scheme>(&self, shape: Shape, how: How) -> Option<Bid> {
+        let profile = self.profile::<S>(shape, self.estimate(), how)?;
         let sized = |blocks: u64| self.sized::<S>(shape, &profile, blocks.clamp(1, MAX_BLOCKS));
         let held = |params: &BalancedParams<S>| held_bits(params, params.layout().list);
         let blocks = match (self.blocks, self.budget, self.asked) {
@@ -313,18 +345,19 @@ impl Planner {
         (libm::fabs(at_high) < 0.2 || high <= 1.0 || high - low < 1.0).then_some(high as u64)
     }
 
-    /// The best bid of all shapes.
-    fn best<S: Scheme>(&self) -> Option<Bid> {
+    /// The best bid of all shapes, and beside it the best whose blocks never refuse.
+    fn best<S: Scheme>(&self) -> [Option<Bid>; 2] {
         let few = self.estimate() < FEW_BLOCKS as f64;
         if S::RULE == Rule::Least {
             let choices = self.choices.unwrap_or(if few { 1 } else { 2 });
-            return self.climb(|hashes| self.two_choice_bid::<S>(hashes, choices));
+            return [self.climb(|hashes| self.two_choice_bid::<S>(hashes, choices)), None];
         }
         if let Some(limit) = self.limit {
             let choices = self.choices.map_or(1..=S::MOST_CHOICES.min(TRIED_CHOICES), |d| d..=d);
-            return least(choices.map(|choices| {
+            let tried = choices.map(|choices| {
                 self.climb(|hashes| self.bid::<S>(Shape { hashes, choices, limit }))
-            }));
+            });
+            return [least(tried), None];
         }
         let open = match self.choices {
             None | Some(1) if self.accesses.is_none() => {
@@ -335,7 +368,7 @@ impl Planner {
         };
         let tried = match (self.choices, few) {
             (Some(choices), _) => choices..=choices,
-            (None, true) if open.is_some() => return open,
+            (None, true) if open.is_some() => return [open, None],
             (None, _) => 1..=S::MOST_CHOICES.min(TRIED_CHOICES),
         };
         let balanced = tried.map(|choices| {
@@ -350,7 +383,7 @@ impl Planner {
                 bid
             })
         });
-        least(balanced.chain([open]))
+        [least(balanced), open]
     }
 
     /// A limit at which blocks never refuse.
@@ -454,7 +487,7 @@ impl Planner {
         for _ in 0..steps {
             let middle = 0.5 * (low + high);
             let read = self.bid::<S>(shape(middle)).and_then(|bid| {
-                let profile = self.profile::<S>(bid.shape)?;
+                let profile = self.profile::<S>(bid.shape, self.estimate(), How::Sketched)?;
                 Some(self.sized::<S>(bid.shape, &profile, bid.blocks)?.1.insert)
             });
             if read.is_none_or(|read| read > accesses) { low = middle } else { high = middle }
@@ -506,20 +539,27 @@ impl Planner {
 
     /// The params of the best bid; for a rate with the fewest blocks that keep it.
     fn finish<S: Scheme>(&self, bid: &Bid) -> Option<BalancedParams<S>> {
-        let profile = self.profile::<S>(bid.shape)?;
+        let two = S::RULE == Rule::Least && bid.shape.choices > 1;
+        let profile = self.profile::<S>(bid.shape, bid.blocks.max(1) as f64, How::Computed)?;
+        let sized = |blocks: u64| self.sized::<S>(bid.shape, &profile, blocks);
         let params = |blocks: u64| {
-            let two = S::RULE == Rule::Least && bid.shape.choices > 1;
             if two {
                 return self.params::<S>(bid.shape, blocks, 0, 0);
             }
-            self.sized::<S>(bid.shape, &profile, blocks).map(|(params, _)| params)
+            sized(blocks).map(|(params, _)| params)
         };
         let Some(asked) = self.asked else { return params(bid.blocks) };
+        let predicted = |blocks: u64| Some(predict(&params(blocks)?, self.keys).rate);
         let kept = |blocks: u64| {
-            params(blocks).is_some_and(|params| predict(&params, self.keys).rate <= asked)
+            let rate = if two {
+                predicted(blocks)
+            } else {
+                sized(blocks).map(|(_, forecast)| forecast.rate + digest_floor(self.keys))
+            };
+            rate.is_some_and(|rate| rate <= asked)
         };
         if let Some(blocks) = self.blocks {
-            return params(blocks).filter(|_| kept(blocks));
+            return params(blocks).filter(|_| predicted(blocks).is_some_and(|rate| rate <= asked));
         }
         let least = u64::from(bid.shape.choices);
         let mut step = bid.blocks / 1000 + 1;
@@ -537,7 +577,12 @@ impl Planner {
             low = low.saturating_sub(step).max(least);
             step *= 2;
         }
-        params(first_true(low, high, kept)?)
+        // What is promised comes from the params alone: that it agrees is made sure of.
+        let mut blocks = first_true(low, high, kept)?;
+        while predicted(blocks)? > asked {
+            blocks = blocks.checked_add(blocks / 10_000 + 1).filter(|&more| more <= MAX_BLOCKS)?;
+        }
+        params(blocks)
     }
 }
 
@@ -562,7 +607,8 @@ pub(super) fn predict<S: Scheme>(params: &BalancedParams<S>, keys: u64) -> Predi
         filling.forecast(layout.blocks)
     } else {
         let first = keys as f64 / layout.subtable(0).1 as f64;
-        let profile = Profile::new(layout, most_arrivals(1.2 * first.max(per_block)));
+        let throws = Throws::new(layout.key_bits(), layout.hashes);
+        let profile = Profile::new(layout, &throws, most_arrivals(1.2 * first.max(per_block)));
         forecast(layout, &profile, keys)
     };
     let mut entries = libm::round(forecast.list) as u64;

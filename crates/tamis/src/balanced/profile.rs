@@ -1,4 +1,4 @@
-//! Finite filters: what strangers and late keys meet at a block, and what comes of that in a whole filter.
+//! Finite filters: what absent keys and late keys meet at a block, and what comes of that in a whole filter.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -6,227 +6,43 @@
 //! | found, refused | chances that a block holds all bits of the next key, and that it refuses it |
 //! | passed | keys that the block has refused so far |
 //! | x | mean of a; a is binomial with n trials |
-//! | S | set bits of a block |
 //!
-//! A block is a Markov chain over the keys that come to it, with states 0 to h + 1 (counter) or S = 0 to the limit (set bits). So
-//! found and refused after a keys, for every a, are all that a filter's rate depends on, however large it is and however its
-//! blocks are cut into subtables. The paper's fluid limits leave out that keys which are found by mistake take no place, and
-//! that a is not quite Poisson; here both are counted, and a filter with one choice is exact for any number of keys.
+//! Found and refused after a keys, for every a, are all that a filter's rate depends on, however large it is and however its blocks
+//! are cut into subtables; `chain.rs` computes them. The paper's fluid limits leave out that keys which are found by mistake take no
+//! place, and that a is not quite Poisson; here both are counted, and a filter with one choice is exact for any number of keys.
 //!
 //! Tested by `tests/balanced.rs` and `tests/rates.rs`.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
-use super::Rule;
-use super::params::{Layout, ONE};
+use super::chain::{Met, Profile};
+use super::params::Layout;
 use crate::math::ode::rk4;
 use crate::math::tail::binomial_pmf;
 
 /// Loads beyond the mean and so many standard deviations do not happen.
-const REACH: f64 = 9.0;
+const REACH: f64 = 8.0;
 /// Weights below this are left out.
-const NEGLIGIBLE: f64 = 1e-18;
-
-/// What the next key meets at a block to which a keys have come, for a = 0, 1, ...; beyond the last all stays as it is.
-#[derive(Clone, Debug)]
-pub(super) struct Profile {
-    found: Vec<f64>,
-    /// E[(S / bits)^2k].
-    square: Vec<f64>,
-    refused: Vec<f64>,
-    passed: Vec<f64>,
-}
+const NEGLIGIBLE: f64 = 1e-15;
 
 /// How many keys come to a block at most when x come on average.
 pub(super) fn most_arrivals(x: f64) -> usize {
     (libm::ceil(x + REACH * libm::sqrt(x)) as usize).saturating_add(20)
 }
 
-/// (s / bits)^power for s from 0 to `bits`.
-fn power_table(bits: u32, power: u32) -> Vec<f64> {
-    (0..=bits).map(|s| libm::pow(f64::from(s) / f64::from(bits), power.into())).collect()
-}
-
-/// Throws k balls at `bits` bins of which s are occupied with chance law\[s\]; what goes beyond the end of the law is lost.
-pub(super) fn throw(law: &mut [f64], bits: u32, k: u32) {
-    let Some(mut low) = law.iter().position(|&p| p > NEGLIGIBLE * NEGLIGIBLE) else { return };
-    let mut high = law.iter().rposition(|&p| p > NEGLIGIBLE * NEGLIGIBLE).unwrap_or(low);
-    law[..low].fill(0.0);
-    law[high + 1..].fill(0.0);
-    let share = 1.0 / f64::from(bits);
-    for _ in 0..k {
-        high = (high + 1).min(law.len() - 1);
-        let mut above = law[high];
-        for s in (low + 1..=high).rev() {
-            let below = law[s - 1];
-            let free = 1.0 - (s - 1) as f64 * share;
-            law[s] = above * (s as f64 * share) + below * free;
-            above = below;
-        }
-        law[low] *= low as f64 * share;
-        if law[low] == 0.0 && low < high {
-            low += 1;
-        }
-    }
-}
-
-/// The chance that k bits make more than `limit` of `bits` set, for every number that is set before.
-pub(super) fn refusals(bits: u32, k: u32, limit: u32) -> Vec<f64> {
-    let (bits_len, limit) = (bits as usize + 1, limit as usize);
-    (0..bits_len)
-        .map(|s| {
-            if s + k as usize <= limit {
-                return 0.0;
-            }
-            // Up to one beyond the limit nothing else can happen; a block beyond it lets in what it holds already.
-            let mut law = vec![0.0; (s + k as usize + 1).min(bits_len)];
-            law[s] = 1.0;
-            throw(&mut law, bits, k);
-            let above = limit.max(s) + 1;
-            law.get(above..).map_or(0.0, |law| law.iter().sum())
-        })
-        .collect()
-}
-
-/// E[(S / bits)^k] and E[(S / bits)^2k] for blocks with 0, 1, ... keys, none of which was held when it came.
-fn held_by_load(
-    bits: u32,
-    k: u32,
-    loads: usize,
-    powers: &[f64],
-    squares: &[f64],
-) -> Vec<(f64, f64)> {
-    let mut law = vec![0.0; bits as usize + 1];
-    law[0] = 1.0;
-    let mut thrown = law.clone();
-    (0..loads)
-        .map(|_| {
-            let (held, square) = (mean(&law, powers), mean(&law, squares));
-            thrown.copy_from_slice(&law);
-            throw(&mut thrown, bits, k);
-            // Without those that bring no new bit; in a full block there are no others.
-            let left = 1.0 - held;
-            if left > 1e-9 {
-                for ((p, thrown), power) in law.iter_mut().zip(&thrown).zip(powers) {
-                    *p = (thrown - *p * power).max(0.0);
-                }
-                // By the sum itself: rounding errors would grow by 1 / left at every step.
-                let sum: f64 = law.iter().sum();
-                for p in &mut law {
-                    *p /= sum;
-                }
-            }
-            (held, square)
-        })
-        .collect()
-}
-
-fn mean(law: &[f64], of: &[f64]) -> f64 {
-    law.iter().zip(of).map(|(p, value)| p * value).sum()
-}
-
 impl Profile {
-    /// Up to so many keys at a block.
-    pub(super) fn new(layout: &Layout, most: usize) -> Self {
-        // At six throws a bit a block holds all but everything, and is what it will be.
-        let settled = 6 * layout.block / layout.hashes + layout.threshold + 2;
-        let most = most.min(settled as usize);
-        let mut profile = Self {
-            found: Vec::with_capacity(most + 1),
-            square: Vec::with_capacity(most + 1),
-            refused: Vec::with_capacity(most + 1),
-            passed: Vec::with_capacity(most + 1),
-        };
-        match layout.rule {
-            Rule::Counter => profile.fill_by_counter(layout, most),
-            Rule::Ones => profile.fill_by_ones(layout, layout.threshold, most),
-            Rule::Least => profile.fill_by_ones(layout, layout.block, most),
-        }
-        profile
-    }
-
-    fn push(&mut self, found: f64, square: f64, refused: f64) {
-        let passed = match (self.passed.last(), self.refused.last()) {
-            (Some(passed), Some(refused)) => passed + refused,
-            _ => 0.0,
-        };
-        self.passed.push(passed);
-        self.found.push(found);
-        self.square.push(square);
-        self.refused.push(refused);
-    }
-
-    fn fill_by_counter(&mut self, layout: &Layout, most: usize) {
-        let (bits, k) = (layout.key_bits(), layout.hashes);
-        let h = layout.threshold as usize;
-        let coin = layout.coin as f64 / ONE as f64;
-        let (powers, squares) = (power_table(bits, k), power_table(bits, 2 * k));
-        let loads = (h + 2).min(most + 2);
-        let phi = held_by_load(bits, k, loads, &powers, &squares);
-        let refuses = |load: usize| match load.cmp(&h) {
-            core::cmp::Ordering::Less => 0.0,
-            core::cmp::Ordering::Equal => 1.0 - coin,
-            core::cmp::Ordering::Greater => 1.0,
-        };
-        let mut law = vec![0.0; loads];
-        law[0] = 1.0;
-        for a in 0..=most {
-            let (mut found, mut square, mut refused) = (0.0, 0.0, 0.0);
-            for load in (0..loads.min(a + 1)).rev() {
-                let ((held, held_square), share) = (phi[load], law[load]);
-                let sent_on = (1.0 - held) * refuses(load);
-                found += share * held;
-                square += share * held_square;
-                refused += share * sent_on;
-                if load + 1 < loads {
-                    let taken = share * (1.0 - held - sent_on).max(0.0);
-                    law[load + 1] += taken;
-                    law[load] -= taken;
-                }
-            }
-            self.push(found, square, refused);
-        }
-    }
-
-    fn fill_by_ones(&mut self, layout: &Layout, limit: u32, most: usize) {
-        let (bits, k) = (layout.block, layout.hashes);
-        let (powers, squares) = (power_table(bits, k), power_table(bits, 2 * k));
-        let refusals = refusals(bits, k, limit);
-        let mut law = vec![0.0; limit as usize + 1];
-        law[0] = 1.0;
-        let mut thrown = law.clone();
-        for _ in 0..=most {
-            self.push(mean(&law, &powers), mean(&law, &squares), mean(&law, &refusals));
-            thrown.copy_from_slice(&law);
-            throw(&mut thrown, bits, k);
-            for ((p, thrown), refused) in law.iter_mut().zip(&thrown).zip(&refusals) {
-                *p = thrown + *p * refused;
-            }
-        }
-    }
-
     /// The chance that a block refuses when x of n keys come on average.
     fn refused(&self, n: u64, x: f64) -> f64 {
-        let last = self.refused.len() - 1;
         let mut sum = 0.0;
-        for_arrivals(n, x, |weight, a| sum += weight * self.refused[a.min(last)]);
+        for_arrivals(n, x, |weight, a| sum += weight * self.at(a).refused);
         sum
     }
 
     /// The share of n keys that blocks refuse while they come, x to a block.
     pub(super) fn refused_share(&self, n: u64, x: f64) -> f64 {
         let mut sum = 0.0;
-        for_arrivals(n, x, |weight, a| sum += weight * self.at(a).3);
+        for_arrivals(n, x, |weight, a| sum += weight * self.at(a).passed);
         sum / x
-    }
-
-    /// The values at a keys, and how many were refused.
-    fn at(&self, a: usize) -> (f64, f64, f64, f64) {
-        let last = self.found.len() - 1;
-        let i = a.min(last);
-        let passed = self.passed[i] + (a - i) as f64 * self.refused[i];
-        (self.found[i], self.square[i], self.refused[i], passed)
     }
 }
 
@@ -300,7 +116,7 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, profile: &Profile, weight: f64, keys: usize) {
-        let (found, square, refused, passed) = profile.at(keys);
+        let Met { found, square, refused, passed } = profile.at(keys);
         let a = keys as f64;
         self.weight += weight;
         self.a += weight * a;

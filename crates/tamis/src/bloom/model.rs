@@ -206,7 +206,8 @@ impl BlockRates {
         Self { moments }
     }
 
-    /// Mean and variance of a block's rate over the loads of `blocks` blocks with `keys` keys.
+    /// Mean of a block's rate over the loads of `blocks` blocks with `keys` keys, and its variance beyond what the load explains on a straight
+    /// line: the loads of all blocks sum to the keys, so that part is none in the whole filter.
     fn over_loads(&self, blocks: u64, keys: u64) -> (f64, f64) {
         let share = 1.0 / blocks as f64;
         let mean = keys as f64 * share;
@@ -216,14 +217,16 @@ impl BlockRates {
         // A block that is loaded beyond the table passes everything.
         let hopeless = self.moments.len() as u64;
         let passing = binomial_above(keys, share, hopeless - 1);
-        let (mut first, mut second) = (passing, passing);
+        let (mut first, mut second, mut by_load) = (passing, passing, 0.0);
         for load in low..=high.min(hopeless - 1) {
             let chance = binomial_pmf(keys, share, load);
             let (rate, square) = self.moments[load as usize];
             first += chance * rate;
             second += chance * square;
+            by_load += chance * rate * (load as f64 - mean);
         }
-        (first, second - first * first)
+        let explained = if blocks > 1 { by_load * by_load / (mean * (1.0 - share)) } else { 0.0 };
+        (first, second - first * first - explained)
     }
 
     fn rate(&self, blocks: u64, keys: u64) -> f64 {
