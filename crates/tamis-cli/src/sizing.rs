@@ -42,6 +42,27 @@ pub(crate) struct Sizing {
     )]
     memory: Option<u64>,
 
+    /// Bytes on the wire, such as 10kB, with the least rate: of a delta with --churn, otherwise of a packed snapshot
+    #[arg(
+        long,
+        group = "size",
+        value_name = "BYTES",
+        value_parser = numbers::bytes,
+        allow_hyphen_values = true
+    )]
+    wire: Option<u64>,
+
+    /// Share of --wire that the mean message leaves free, because sizes vary, such as 1% [default: five standard deviations
+    /// of its size]
+    #[arg(
+        long,
+        requires = "wire",
+        value_name = "SHARE",
+        value_parser = numbers::share,
+        allow_hyphen_values = true
+    )]
+    margin: Option<f64>,
+
     /// Keys to plan for, such as 10M or 1e6; may be left out where lines of a regular file are counted
     #[arg(
         id = "num_keys",
@@ -60,9 +81,10 @@ pub(crate) struct Sizing {
 impl Sizing {
     /// What is asked of a filter for so many keys.
     pub(crate) fn goal(&self, keys: u64) -> Goal {
-        let size = match (self.bits_per_key, self.memory) {
-            (Some(bits), _) => Size::BitsPerKey(bits),
-            (_, Some(bytes)) => Size::Memory(bytes),
+        let size = match (self.bits_per_key, self.memory, self.wire) {
+            (Some(bits), ..) => Size::BitsPerKey(bits),
+            (_, Some(bytes), _) => Size::Memory(bytes),
+            (.., Some(bytes)) => Size::Wire { bytes, margin: self.margin },
             _ => Size::Rate(self.rate.unwrap_or(DEFAULT_RATE)),
         };
         Goal { fixed: self.params.clone(), ..Goal::sized(keys, size) }

@@ -2,7 +2,7 @@
 
 use core::f64::consts::LN_2;
 
-use tamis::Digest;
+use tamis::bloom::BloomParams;
 use tamis::bloom::model::rate;
 use tamis::compressed::elias_fano::EliasFano;
 use tamis::compressed::model::{
@@ -10,7 +10,10 @@ use tamis::compressed::model::{
 };
 use tamis::compressed::optimise::{Choice, Demand, least_bits, least_rate};
 use tamis::compressed::sorted_list::SortedList;
+use tamis::math::interval::exact_interval;
+use tamis::math::occupancy::variance_occupied;
 use tamis::math::tail::ln_poisson_pmf;
+use tamis::{Bloom, Digest, Filter, Hasher, Insert, Stored};
 use tamis_testkit::printed::{close, digits};
 
 const N: u64 = 10_000;
@@ -368,4 +371,53 @@ fn list_forms() {
     // 19.8 and 26.5 bits in the notes: log2(92 n), before it is rounded up to whole bits.
     close(libm::log2(92.0 * 1e4), 19.8, 0.0501);
     close(libm::log2(92.0 * 1e6), 26.5, 0.0501);
+}
+
+/// Theorem 1: the chance that the number of zeros is far from its mean, by the exact law of empty bins and in filters that were built, beside the
+/// bound.
+#[test]
+fn theorem_one() {
+    // The paper's own filter, five real standard deviations away: 0.99 in the notes.
+    let own = Shape { positions: 140_000, hashes: 2, keys: 10_000 };
+    let deviation = variance_occupied(own.positions, 20_000).sqrt();
+    let bound = own.zeros_bound(5.0 * deviation / 140_000.0);
+    assert!((bound - 0.99).abs() < 0.005, "{bound}");
+    for (positions, hashes, keys) in [(50, 1, 20), (64, 2, 40), (100, 3, 30), (200, 1, 200)] {
+        let shape = Shape { positions, hashes, keys };
+        let mut chances = vec![0.0; positions as usize + 1];
+        chances[positions as usize] = 1.0;
+        // One throw after the other: it falls into one of the empty places, or into none.
+        for _ in 0..u64::from(hashes) * keys {
+            for zeros in 1..=positions as usize {
+                let falls = chances[zeros] * zeros as f64 / positions as f64;
+                chances[zeros] -= falls;
+                chances[zeros - 1] += falls;
+            }
+        }
+        let mean = positions as f64 * shape.exact_zeros();
+        let exact: f64 = chances.iter().enumerate().map(|(zeros, p)| zeros as f64 * p).sum();
+        assert!((exact / mean - 1.0).abs() < 1e-12);
+        for away in (1..=positions).map(|away| away as f64 / 2.0) {
+            let far = |zeros: usize| (zeros as f64 - mean).abs() > away;
+            let tail: f64 =
+                (0..chances.len()).filter(|&zeros| far(zeros)).map(|z| chances[z]).sum();
+            let bound = shape.zeros_bound(away / positions as f64);
+            assert!(tail < bound, "{shape:?}: {tail} and {bound} at {away}");
+        }
+    }
+    // Filters that were built: how many are farther away than that, and the bound of it.
+    let shape = Shape { positions: 1000, hashes: 4, keys: 50 };
+    let mean = 1000.0 * shape.exact_zeros();
+    let zeros = |seed: u64| {
+        let mut filter =
+            Bloom::new(BloomParams::new(1000, 4).unwrap(), Hasher::xxh3(seed)).unwrap();
+        (0..50_u64).for_each(|key| assert!(filter.insert(&key).is_ok()));
+        1000.0 * (1.0 - filter.fill())
+    };
+    let zeros: Vec<f64> = (0..2000).map(zeros).collect();
+    for away in [4.0, 8.0, 16.0, 32.0] {
+        let far = zeros.iter().filter(|zeros| (*zeros - mean).abs() > away).count();
+        let (low, _) = exact_interval(far as u64, 2000, 0.999);
+        assert!(low < shape.zeros_bound(away / 1000.0), "{far} of 2000 at {away}");
+    }
 }

@@ -31,6 +31,7 @@ Examples:
   tamis plan --keys 10M --rate 0.1% --ops insert,remove --max-blocks 1.5
   tamis plan --keys 1M --churn 1% --max-delta 50kB --minimise wire
   tamis plan --keys 1e6 --kind blocked --memory 2MiB --json
+  tamis plan --keys 10000 --kind bloom --wire 10kB --margin 1%
   tamis plan --keys 1M --kind rank-indexed --explain
   tamis plan --keys 1M --plot bits.svg"
 )]

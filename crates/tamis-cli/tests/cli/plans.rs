@@ -71,6 +71,41 @@ fn plans_keep_to_needs_and_limits() {
     assert!(plot.contains("rank-indexed") && plot.contains("compressed"));
 }
 
+/// The goal of paper 004: the least rate for a message, which is then sent in no more.
+#[test]
+fn messages_are_planned_built_and_sent_within_their_bytes() {
+    let folder = Folder::new();
+    let goal = ["--keys", "5000", "--wire", "8kB"];
+    let all = folder.json(&[&["plan", "--json"][..], &goal].concat());
+    let rates: Vec<f64> = all
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|plan| {
+            assert!(plan["predicted"]["snapshot_bytes"].as_f64() < Some(8000.0), "{plan}");
+            plan["predicted"]["rate"].as_f64().expect("a rate")
+        })
+        .collect();
+    assert!(rates.len() > 8 && rates.is_sorted(), "{rates:?}");
+    folder.write("keys", numbers(5000));
+    let margin = ["--margin", "1%"];
+    for kind in ["bloom", "dleft"] {
+        let goal = [&goal[..], &margin, &["--kind", kind]].concat();
+        let plan = folder.json(&[&["plan", "--json"][..], &goal].concat());
+        folder.ok(&[&["build"][..], &goal, &["-o", "filter", "keys"]].concat());
+        assert_eq!(folder.json(&["info", "--json", "filter"])["params"], plan["params"]);
+        folder.ok(&["pack", "--best", "filter", "-o", "packed"]);
+        let sent = folder.read("packed").len();
+        assert!((7300..=8000).contains(&sent), "{kind}: {sent} bytes");
+    }
+    folder
+        .run(&["plan", "--keys", "1M", "--wire", "1kB"])
+        .refused(&["1000 bytes of snapshot", "the nearest is"]);
+    folder.run(&["plan", "--keys", "1M", "--margin", "1%"]).refused(&["--wire"]);
+    folder.run(&[&["plan"][..], &goal, &["--margin", "100%"]].concat()).refused(&["margin"]);
+    folder.run(&[&["plan"][..], &goal, &["--rate", "1%"]].concat()).refused(&["--wire", "--rate"]);
+}
+
 #[test]
 fn bench_confirms_the_best_plan() {
     let folder = Folder::new();

@@ -17,7 +17,7 @@ use crate::digest::Digest;
 use crate::dleft::{DLeft, DLeftParams};
 use crate::filter::{Full, InvalidParam, Label, Params, Stored};
 use crate::partitioned::{self, PartitionedBloom, PartitionedParams};
-use crate::plan::{Goal, PlanError, Prediction};
+use crate::plan::{Goal, PlanError, Prediction, Size, message};
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
 
 /// Why a filter was not built from its keys.
@@ -59,6 +59,9 @@ pub enum AnyParams {
 impl AnyParams {
     /// The layout of a filter of this kind that meets the goal in the least memory.
     pub fn plan(kind: Kind, goal: &Goal) -> Result<Self, PlanError> {
+        if let Size::Wire { bytes, margin } = goal.size {
+            return message::plan(kind, goal, bytes, margin);
+        }
         match kind {
             Kind::Bloom => model::plan_bloom(goal).map(Self::Bloom),
             Kind::Counting => model::plan_counting(goal).map(Self::Counting),

@@ -144,7 +144,7 @@ impl Planner {
             reads: reads.map_or(f64::INFINITY, |hundredths| hundredths as f64 / 100.0),
             asked: match goal.size {
                 Size::Rate(asked) => Some(asked),
-                Size::BitsPerKey(_) | Size::Memory(_) => None,
+                Size::BitsPerKey(_) | Size::Memory(_) | Size::Wire { .. } => None,
             },
             budget: goal.budget(),
             throws: RefCell::default(),

@@ -270,7 +270,7 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     let blocks = blocks.map(|blocks| blocks.clamp(1, most_blocks));
     let asked = match goal.size {
         Size::Rate(asked) => Some(asked),
-        Size::BitsPerKey(_) | Size::Memory(_) => None,
+        Size::BitsPerKey(_) | Size::Memory(_) | Size::Wire { .. } => None,
     };
     let candidates = match hashes {
         Some(hashes) => hashes as u32..=hashes as u32,

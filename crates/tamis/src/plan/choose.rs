@@ -26,7 +26,7 @@ const BLOCK: f64 = 0.1;
 /// What a bit of memory is worth, in bits on the wire: enough to leave alone what saves nothing there.
 const MEMORY: f64 = 0.01;
 /// Nobody wants a filter of more than so many times the memory of the least, whatever it saves elsewhere.
-const MOST_MEMORY: f64 = 8.0;
+pub(super) const MOST_MEMORY: f64 = 8.0;
 
 /// Every kind's plan for the goal, the best first: what [`Goal::minimise`] says. Kinds that cannot meet it are left out; if none can, the
 /// error names what stands in the way, and the nearest that can be had.
@@ -41,7 +41,7 @@ impl Plan {
         among(&[kind], goal).map(|mut plans| plans.swap_remove(0))
     }
 
-    fn new(params: AnyParams, goal: &Goal) -> Self {
+    pub(super) fn new(params: AnyParams, goal: &Goal) -> Self {
         let predicted = params.predict(goal.keys);
         let traffic = params.traffic_as_predicted(goal.keys, goal.churn, &predicted);
         Self { params, predicted, traffic, reason: reason(params.kind()) }
@@ -57,11 +57,12 @@ impl Plan {
         let blocks = f64::midpoint(blocks_per_hit, blocks_per_miss);
         let sent = self.traffic.delta.unwrap_or(self.traffic.snapshot).mean;
         let wire = sent * 8.0 / goal.sized_keys() as f64;
-        match goal.minimise {
-            Minimise::Balanced => (bits * (1.0 + BLOCK * (blocks - 1.0)), wire),
-            Minimise::Memory => (bits, blocks),
-            Minimise::Wire => (wire + MEMORY * bits, blocks),
-            Minimise::Lookups => (blocks, bits),
+        match (goal.minimise, goal.size) {
+            (Minimise::Balanced, Size::Wire { .. }) => (self.predicted.rate, bits),
+            (Minimise::Balanced, _) => (bits * (1.0 + BLOCK * (blocks - 1.0)), wire),
+            (Minimise::Memory, _) => (bits, blocks),
+            (Minimise::Wire, _) => (wire + MEMORY * bits, blocks),
+            (Minimise::Lookups, _) => (blocks, bits),
         }
     }
 }

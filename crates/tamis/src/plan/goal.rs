@@ -16,6 +16,17 @@ pub enum Size {
     BitsPerKey(f64),
     /// At most so many bytes held in all, with the least rate; memory is held in lines of 64 bytes.
     Memory(u64),
+    /// At most so many bytes on the wire, with the least rate: of a delta where the goal has a churn, otherwise of a
+    /// packed snapshot. Planned by [`AnyParams::plan`](crate::AnyParams::plan), [`Plan::of`](super::Plan::of) and
+    /// [`choose`](super::choose), which know the messages of all kinds. Plain and counting filters may take eight times the
+    /// memory that they would need for their rate, or what [`AtMost::bits_per_key`] allows.
+    Wire {
+        /// The bytes, header included.
+        bytes: u64,
+        /// The share of the bytes that the mean message leaves free, because sizes vary: 0.01 in the paper. `None` leaves five
+        /// standard deviations, which all but one message in three million keep within.
+        margin: Option<f64>,
+    },
 }
 
 /// What a filter must be able to do beyond answering.
@@ -138,6 +149,9 @@ impl Goal {
         kind: &'static str,
         names: [&'static str; N],
     ) -> Result<[Option<u64>; N], PlanError> {
+        if let Size::Wire { .. } = self.size {
+            return Err(PlanError::Message { kind });
+        }
         let mut values = [None; N];
         for (name, value) in &self.fixed {
             let place = names.iter().position(|known| known == name).ok_or_else(|| {
@@ -158,6 +172,9 @@ impl Goal {
                 Err(PlanError::BitsPerKey { bits })
             }
             Size::Memory(bytes) if bytes < Line::BYTES as u64 => Err(PlanError::Memory { bytes }),
+            Size::Wire { margin: Some(margin), .. } if !(0.0..1.0).contains(&margin) => {
+                Err(PlanError::Margin { margin })
+            }
             _ => Ok(()),
         }?;
         match self.churn {
@@ -188,7 +205,7 @@ impl Goal {
     /// The bits of array that the goal allows; `None` if it asks for a rate instead.
     pub(crate) fn budget(&self) -> Option<u64> {
         match self.size {
-            Size::Rate(_) => None,
+            Size::Rate(_) | Size::Wire { .. } => None,
             Size::BitsPerKey(bits) => Some((bits * self.sized_keys() as f64) as u64),
             Size::Memory(bytes) => Some((bytes / Line::BYTES as u64).saturating_mul(Line::BITS)),
         }
@@ -215,6 +232,20 @@ pub enum PlanError {
     Memory {
         /// The bytes asked for.
         bytes: u64,
+    },
+    /// The margin is no share of the bytes.
+    #[error("margin {margin} is not at least 0 and below 1; write for example 1% or 0.01")]
+    Margin {
+        /// The margin asked for.
+        margin: f64,
+    },
+    /// A kind was asked by itself for a number of bytes on the wire.
+    #[error(
+        "{kind} alone does not know what goes over the wire; use AnyParams::plan, Plan::of or choose"
+    )]
+    Message {
+        /// The kind.
+        kind: &'static str,
     },
     /// Not even the largest filter of this kind reaches the rate.
     #[error(

@@ -5,6 +5,7 @@ mod choose;
 mod explain;
 mod goal;
 mod limits;
+pub(crate) mod message;
 mod traffic;
 
 pub use choose::{Plan, choose};

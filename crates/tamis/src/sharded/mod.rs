@@ -131,6 +131,7 @@ fn share(goal: &Goal, shards: usize) -> Result<Goal, PlanError> {
             Size::BitsPerKey(bits * share / keys.max(1) as f64)
         }
         Size::Memory(bytes) => Size::Memory(bytes / shards as u64),
+        Size::Wire { bytes, margin } => Size::Wire { bytes: bytes / shards as u64, margin },
     };
     Ok(Goal { keys, size, ..goal.clone() })
 }
