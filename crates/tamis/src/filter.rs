@@ -21,7 +21,7 @@
 
 use crate::any::Kind;
 use crate::bits::{AHEAD, OutOfMemory, SharedBytes};
-use crate::coder::Effort;
+use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
 use crate::key::Key;
 use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
@@ -222,8 +222,9 @@ pub trait Stored: Filter + Sized {
     /// The filter as bytes.
     fn encode(&self) -> Encoded<'_>;
 
-    /// The filter as fewer bytes: entropy-coded, for the road. It is decoded like the other form, but cannot be used in place.
-    fn pack(&self, effort: Effort) -> Encoded<'_>;
+    /// The filter as fewer bytes: entropy-coded, for transfer. It is decoded like the other form, but cannot be used in place. How
+    /// is an [`Effort`](crate::Effort), or a [`Packing`] that cuts arrays into pieces.
+    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_>;
 
     /// A filter from a header that has been checked and the sections behind it.
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError>;

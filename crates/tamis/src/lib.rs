@@ -101,7 +101,7 @@ pub use blocked_rank::BlockedRank;
 #[cfg(target_has_atomic = "64")]
 pub use bloom::{AtomicBlockedBloom, AtomicBloom};
 pub use bloom::{BlockedBloom, Bloom, CountingBloom};
-pub use coder::Effort;
+pub use coder::{Effort, Packing};
 pub use compressed::CompressedBloom;
 pub use delta::{Delta, DeltaError};
 pub use digest::{Digest, HashId, Hasher};

@@ -3,23 +3,24 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tamis::Effort;
+use tamis::{Effort, Packing};
 
 use super::Outcome;
 use crate::store::Loaded;
 use crate::target::Target;
-use crate::{show, store};
+use crate::{numbers, show, store};
 
-/// Write a filter as few bytes, for the road
+/// Write a filter as few bytes, for transfer
 ///
 /// Entropy-coded. A packed filter can be checked, added to and so on like any other; only it cannot be used in place.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   tamis pack words.tamis -o words.packed
+  tamis pack --pieces 4KiB words.tamis -o words.packed
   tamis pack --best seen.tamis -o - | ssh host 'tamis unpack - -o seen.tamis'")]
 pub(crate) struct Pack {
     /// Filter to pack; - is stdin
@@ -34,6 +35,11 @@ pub(crate) struct Pack {
     #[arg(long)]
     best: bool,
 
+    /// Cut the array into pieces of so many bytes, rounded up to a power of two, each packed on its own: somewhat longer, and a reader need
+    /// unpack only the pieces that it looks at. For kinds that are arrays of bits: bloom, blocked, partitioned and the balanced ones
+    #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
+    pieces: Option<u64>,
+
     /// Of a counting filter, only the plain one that readers need: the counters stay at home
     #[arg(long)]
     plain: bool,
@@ -47,6 +53,8 @@ pub(crate) struct Pack {
 struct Facts {
     kind: &'static str,
     coder: &'static str,
+    /// Bytes of array in a piece; null if it is whole.
+    piece_bytes: Option<u64>,
     raw_bytes: u64,
     packed_bytes: u64,
     /// What no coder does much better than.
@@ -62,9 +70,17 @@ impl Pack {
         if self.plain {
             filter = filter.projection()?;
         }
+        if self.pieces.is_some() && !filter.kind().packs_an_array() {
+            bail!(
+                "--pieces: {} is not packed as an array of bits, so it cannot be cut; leave --pieces out",
+                filter.kind().name()
+            );
+        }
         let effort = if self.best { Effort::Best } else { Effort::Fast };
         let started = Instant::now();
-        let packed = filter.pack(effort);
+        let piece_bytes = self.pieces.map(|bytes| bytes.clamp(8, 1 << 59).next_power_of_two());
+        let packed =
+            filter.pack(Packing { effort, piece_bits: piece_bytes.map(|bytes| bytes * 8) });
         let seconds = started.elapsed().as_secs_f64();
         target.write_encoded(&packed, mode)?;
         if self.json {
@@ -72,6 +88,7 @@ impl Pack {
             show::print_json(&Facts {
                 kind: filter.kind().name(),
                 coder: filter.coder_name(effort),
+                piece_bytes,
                 raw_bytes,
                 packed_bytes: packed.len(),
                 entropy_bytes: filter.entropy_bits() / 8.0,

@@ -483,6 +483,37 @@ fn packed_filters_are_smaller_and_the_same() {
 }
 
 #[test]
+fn arrays_are_packed_in_pieces() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(5000));
+    folder.ok(&[
+        "build",
+        "--kind",
+        "bloom",
+        "--bits-per-key",
+        "16",
+        "--param",
+        "hashes=2",
+        "-o",
+        "f",
+        "keys",
+    ]);
+    let whole = folder.json(&["pack", "--json", "f", "-o", "p"]);
+    let cut = folder.json(&["pack", "--json", "--pieces", "1000", "f", "-o", "q"]);
+    assert_eq!(
+        (&whole["piece_bytes"], &cut["piece_bytes"]),
+        (&serde_json::Value::Null, &1024.into())
+    );
+    let [whole, cut] = [whole, cut].map(|facts| facts["packed_bytes"].as_u64().expect("bytes"));
+    assert!(whole < cut && cut < whole + 200, "{whole} {cut}");
+    assert_eq!(folder.ok(&["check", "-c", "q", "keys"]), "5000\n");
+    folder.ok(&["unpack", "q", "-o", "u"]);
+    assert_eq!(folder.read("u"), folder.read("f"));
+    folder.ok(&["build", "--kind", "dleft", "-o", "d", "keys"]);
+    folder.run(&["pack", "--pieces", "4KiB", "d", "-o", "q"]).refused(&["--pieces", "dleft"]);
+}
+
+#[test]
 fn readers_of_a_counting_filter_need_only_its_bits() {
     let folder = Folder::new();
     folder.write("keys", numbers(500));

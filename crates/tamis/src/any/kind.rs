@@ -95,6 +95,22 @@ impl Kind {
         }
     }
 
+    /// Whether what a filter of this kind is packed into is an array of bits, which can be cut into pieces
+    /// ([`Packing`](crate::Packing)); others are counters or sorted numbers.
+    pub const fn packs_an_array(self) -> bool {
+        matches!(
+            self,
+            Self::Bloom
+                | Self::Blocked
+                | Self::Partitioned
+                | Self::BalancedSingle
+                | Self::BalancedSequential
+                | Self::BalancedMht
+                | Self::BalancedPopcount
+                | Self::BalancedTwoChoice
+        )
+    }
+
     /// Whether filters of this kind take keys one by one; others are built once from all their keys.
     pub const fn can_insert(self) -> bool {
         !matches!(self, Self::Partitioned | Self::Compressed)

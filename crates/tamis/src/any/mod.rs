@@ -15,7 +15,7 @@ use crate::balanced::{
 use crate::bits::{OutOfMemory, SharedBytes, Words};
 use crate::blocked_rank::BlockedRank;
 use crate::bloom::{BlockedBloom, Bloom, CountingBloom};
-use crate::coder::{self, Effort};
+use crate::coder::{self, Effort, Packing};
 use crate::compressed::CompressedBloom;
 use crate::delta::Change;
 use crate::digest::Digest;
@@ -213,8 +213,9 @@ impl AnyFilter {
     }
 
     /// The filter as fewer bytes, entropy-coded.
-    pub fn pack(&self, effort: Effort) -> Encoded<'_> {
-        each!(self, filter => filter.pack(effort))
+    pub fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
+        let how = how.into();
+        each!(self, filter => filter.pack(how))
     }
 
     /// What readers need of this filter: of a counting Bloom filter the plain one that answers alike, while the counters stay

@@ -60,7 +60,7 @@ use self::walk::{Answer, Choice};
 use crate::any::Kind;
 use crate::bits::block::{self, Backend};
 use crate::bits::{self, OutOfMemory, Words};
-use crate::coder::{self, Effort};
+use crate::coder::{self, Packing};
 use crate::delta::Listed;
 use crate::digest::{Digest, Hasher};
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
@@ -444,9 +444,9 @@ impl<S: Scheme> Stored for Balanced<S> {
     }
 
     /// The list is not packed: digests are random numbers.
-    fn pack(&self, effort: Effort) -> Encoded<'_> {
+    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let words = self.words.as_slice();
-        let bytes = coder::encode(words, self.params.bits(), effort);
+        let bytes = how.into().array(words, self.params.bits());
         let mut payloads = vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)];
         payloads.extend(self.list_payload());
         wire::encode(self, payloads)

@@ -56,7 +56,7 @@ pub use params::BlockedRankParams;
 use self::table::Table;
 use crate::any::Kind;
 use crate::bits::OutOfMemory;
-use crate::coder::Effort;
+use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
 use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, Label, Mismatch, Remove, ResizeError, Stored,
@@ -313,7 +313,7 @@ impl Stored for BlockedRank {
         wire::encode(self, sections::encode(&self.table))
     }
 
-    fn pack(&self, _: Effort) -> Encoded<'_> {
+    fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         wire::encode(self, vec![sections::pack(&self.table)])
     }
 

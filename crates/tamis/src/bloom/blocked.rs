@@ -6,7 +6,7 @@ use super::params::BlockedParams;
 use crate::any::Kind;
 use crate::bits::block::Backend;
 use crate::bits::{self, OutOfMemory, Words};
-use crate::coder::{self, Effort};
+use crate::coder::Packing;
 use crate::delta::Flips;
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
@@ -175,9 +175,9 @@ impl Stored for BlockedBloom {
         wire::encode(self, vec![Payload::raw(ARRAY, &self.words)])
     }
 
-    fn pack(&self, effort: Effort) -> Encoded<'_> {
+    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let words = self.words.as_slice();
-        let bytes = coder::encode(words, self.params.bits(), effort);
+        let bytes = how.into().array(words, self.params.bits());
         wire::encode(self, vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
     }
 

@@ -8,7 +8,7 @@ use super::plain::Bloom;
 use crate::address::probes;
 use crate::any::Kind;
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
-use crate::coder::{Effort, planes};
+use crate::coder::{Packing, planes};
 use crate::delta::Steps;
 use crate::digest::Digest;
 use crate::filter::{
@@ -242,9 +242,9 @@ impl Stored for CountingBloom {
     }
 
     /// Counters as planes of bits: whether they are above 0, which of those are above 1, and so on.
-    fn pack(&self, effort: Effort) -> Encoded<'_> {
+    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let mut bytes = Vec::new();
-        planes::put(&mut bytes, &self.counters.iter(), effort);
+        planes::put(&mut bytes, &self.counters.iter(), how.into().effort);
         let decoded = self.counters.words().len() as u64 * 8;
         wire::encode(self, vec![Payload::packed(ARRAY, bytes, decoded)])
     }

@@ -5,7 +5,7 @@ use alloc::vec;
 use super::params::BloomParams;
 use crate::any::Kind;
 use crate::bits::{self, BitVec, Line, OutOfMemory};
-use crate::coder::{self, Effort};
+use crate::coder::Packing;
 use crate::delta::Flips;
 use crate::digest::Digest;
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
@@ -189,9 +189,9 @@ impl Stored for Bloom {
         wire::encode(self, vec![Payload::raw(ARRAY, self.bits.words())])
     }
 
-    fn pack(&self, effort: Effort) -> Encoded<'_> {
+    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let words = self.bits.words().as_slice();
-        let bytes = coder::encode(words, self.params.bits(), effort);
+        let bytes = how.into().array(words, self.params.bits());
         wire::encode(self, vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
     }
 

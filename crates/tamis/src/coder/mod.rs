@@ -12,7 +12,7 @@
 //! | 2 | range coder, adaptive counts | 2 bytes, no header | [`Effort::Best`], small arrays |
 //! | 3 | rANS on bytes | 0.1% at 13%, 0.56% at 5% | [`Effort::Fast`], 5 to 45% |
 //! | 4 | Golomb codes of gaps | 0.3 to 0.6% | [`Effort::Fast`], below 5% |
-//! | 5 | pieces | their headers | [`encode_pieces`] |
+//! | 5 | pieces | their headers | [`encode_pieces`], [`Packing`] |
 //!
 //! ```text
 //! frame   | id, 0x80 if the bits are flipped | ones: LEB128, not for 0 and 2 | payload to the end |
@@ -37,6 +37,7 @@ mod error;
 mod gaps;
 mod golomb;
 pub(crate) mod numbers;
+mod packing;
 mod pieces;
 pub(crate) mod planes;
 mod range;
@@ -50,6 +51,7 @@ pub use choose::{Coder, Effort, choose, entropy_bits, predicted_bits};
 pub use error::CoderError;
 pub(crate) use gaps::sorted_bits;
 pub use gaps::{decode_sorted, encode_sorted};
+pub use packing::Packing;
 pub use pieces::{PieceReader, encode_pieces};
 
 use range::{Adaptive, Static};

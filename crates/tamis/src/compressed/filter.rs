@@ -9,7 +9,7 @@ use crate::address::probes;
 use crate::any::{BuildError, Kind};
 use crate::bits::{Line, OutOfMemory};
 use crate::bloom::{MAX_HASHES, model};
-use crate::coder::{Effort, numbers};
+use crate::coder::{Packing, numbers};
 use crate::digest::{Digest, Hasher};
 use crate::filter::{Filter, Invalid, InvalidParam, Label, Params, Stored, as_stored, narrow};
 use crate::math::occupancy::{expected_power, mean_occupied, power_spread};
@@ -208,7 +208,7 @@ impl Stored for CompressedBloom {
         wire::encode(self, vec![lows, Payload::raw(FENCES, self.positions.fences())])
     }
 
-    fn pack(&self, _: Effort) -> Encoded<'_> {
+    fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         let positions: Vec<u64> = self.positions.iter().collect();
         let mut bytes = Vec::new();
         numbers::put_sorted(&mut bytes, &positions, self.params.positions);

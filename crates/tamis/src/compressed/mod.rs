@@ -4,7 +4,7 @@
 //! sparser array, takes fewer bits at equal rate once its array is compressed. [`model`] and [`optimise`] find the best
 //! array for a message size or a rate; the coders are in [`coder`](crate::coder), and [`Stored::pack`](crate::Stored::pack) sends any filter through them.
 //! [`CompressedBloom`] goes one step further and answers from the compressed form: the positions of the set bits in
-//! Elias-Fano form, with one or two hash functions.
+//! Elias-Fano form, with one or two hash functions. [`PackedBloom`] answers from a packed plain filter in pieces, as the paper proposes.
 //!
 //! ```text
 //! array of m bits, k = 1   0 0 0 1 1 0 0 0 0 0 0 0 0 1 0 0      m = 99 n at 1%
@@ -29,10 +29,12 @@ pub mod elias_fano;
 mod filter;
 pub mod model;
 pub mod optimise;
+mod packed;
 pub mod sorted_list;
 
 pub use filter::{CompressedBloom, CompressedParams};
 pub(crate) use filter::{plan, predict};
+pub use packed::PackedBloom;
 
 use crate::bits::OutOfMemory;
 use crate::filter::Invalid;

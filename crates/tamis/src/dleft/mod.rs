@@ -59,7 +59,7 @@ use self::table::Table;
 use crate::address::identity;
 use crate::any::Kind;
 use crate::bits::OutOfMemory;
-use crate::coder::Effort;
+use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
 use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, Label, Mismatch, Remove, ResizeError, Stored,
@@ -376,7 +376,7 @@ impl Stored for DLeft {
     }
 
     /// The packed form, or the trimmed one where many identities are equal and that is shorter.
-    fn pack(&self, _: Effort) -> Encoded<'_> {
+    fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         let packed = wire::encode(self, vec![sections::pack(&self.table)]);
         let trimmed = self.encode();
         if packed.len() <= trimmed.len() { packed } else { trimmed }

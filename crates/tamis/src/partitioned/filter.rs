@@ -10,7 +10,7 @@ use super::optimise::plan;
 use super::params::PartitionedParams;
 use crate::any::{BuildError, Kind};
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
-use crate::coder::{self, Effort};
+use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
 use crate::filter::{Filter, Invalid, Label, Params, Stored};
 use crate::plan::{Goal, digest_floor};
@@ -303,9 +303,10 @@ impl Stored for PartitionedBloom {
         wire::encode(self, [array].into_iter().chain(choices).collect())
     }
 
-    fn pack(&self, effort: Effort) -> Encoded<'_> {
+    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
+        let how = how.into();
         let pack = |role, words: &bits::Words, bits| {
-            let bytes = coder::encode(words.as_slice(), bits, effort);
+            let bytes = how.array(words.as_slice(), bits);
             Payload::packed(role, bytes, words.len() as u64 * 8)
         };
         let array = pack(ARRAY, self.bits.words(), self.params.bits());

@@ -61,7 +61,7 @@ pub use params::RankParams;
 use self::table::{Mode, Table};
 use crate::any::Kind;
 use crate::bits::OutOfMemory;
-use crate::coder::Effort;
+use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
 use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Remove,
@@ -449,7 +449,7 @@ impl<V: Variant> Stored for Rank<V> {
     }
 
     /// The packed form, or the trimmed one where many identities are equal and that is shorter.
-    fn pack(&self, _: Effort) -> Encoded<'_> {
+    fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         let packed = wire::encode(self, vec![sections::pack(&self.table)]);
         let trimmed = self.encode();
         if packed.len() <= trimmed.len() { packed } else { trimmed }

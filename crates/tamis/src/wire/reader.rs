@@ -177,6 +177,19 @@ impl<'a> Frame<'a> {
         self.bytes(role, Encoding::Packed)
     }
 
+    /// As [`packed`](Self::packed), where all of the file lies in memory: the bytes stay where they are.
+    pub(crate) fn packed_in_place<'b>(
+        &mut self,
+        file: &'b [u8],
+    ) -> Result<(&'b [u8], u64), WireError> {
+        let section = self.header.sections.get(self.next).copied();
+        let (_, decoded) = self.packed(0)?;
+        let place = section.map_or(0..0, |section| {
+            section.offset as usize..(section.offset + section.stored) as usize
+        });
+        Ok((file.get(place).unwrap_or_default(), decoded))
+    }
+
     /// Checked also where the frame is shared, for they must be read anyway.
     fn bytes(&mut self, role: u8, encoding: Encoding) -> Result<(Vec<u8>, u64), WireError> {
         let section = self.next_section(role)?;

@@ -1,0 +1,34 @@
+//! How a filter is packed.
+
+use alloc::vec::Vec;
+
+use super::{Effort, encode, encode_pieces};
+
+/// How a filter is packed: an [`Effort`], and whether arrays are cut into pieces.
+///
+/// Pieces make a message somewhat longer, and whoever wants few bits of it need decode only the pieces that they are in
+/// (paper 004, section II-B; [`PackedBloom`](crate::compressed::PackedBloom)). Only arrays of bits are cut: see
+/// [`Kind::packs_an_array`](crate::Kind::packs_an_array).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packing {
+    /// What matters more.
+    pub effort: Effort,
+    /// Bits of a piece, rounded up to a power of two of at least 64; `None` leaves the array whole.
+    pub piece_bits: Option<u64>,
+}
+
+impl From<Effort> for Packing {
+    fn from(effort: Effort) -> Self {
+        Self { effort, piece_bits: None }
+    }
+}
+
+impl Packing {
+    /// An array as a frame.
+    pub(crate) fn array(self, words: &[u64], bits: u64) -> Vec<u8> {
+        match self.piece_bits {
+            None => encode(words, bits, self.effort),
+            Some(piece_bits) => encode_pieces(words, bits, piece_bits, self.effort),
+        }
+    }
+}
