@@ -312,3 +312,32 @@ fn deltas_on_a_full_filter_leave_valid_thresholds() {
     assert_eq!(base.overflow(), new.overflow());
     assert_eq!(AnyFilter::decode(&base.encode().to_vec(), Limits::default()).unwrap(), new);
 }
+
+/// Digests that all fall into one block, fewer than planned: more blocks would not help, and none are made. Each takes at most an
+/// entry beside the table, and the list of these has at most as much to spare.
+#[test]
+fn keys_that_crowd_one_block_do_not_make_the_filter_grow() {
+    const ENTRY: u64 = 24 * 8;
+    let planned = BlockedRank::plan(&Goal::rate(1000, 0.001)).unwrap();
+    for (params, keys) in [
+        (params(5, 64, 18, 15, 223), 183),
+        (params(17, 64, 25, 16, 683), 300),
+        (params(9, 61, 10, 7, 1), 80),
+        (params(14, 62, 8, 16, 1981), 312),
+        (planned, 999),
+    ] {
+        let mut filter = BlockedRank::new(params, Hasher::default()).unwrap();
+        let empty = filter.footprint();
+        // All in a 2^-20th of the digests.
+        let digests = KeyStream::new(5).members(Hasher::default(), 0..keys);
+        let digests: Vec<Digest> = digests.map(|digest| Digest(digest.0 >> 20)).collect();
+        filter.insert_many(&digests).unwrap();
+        assert_eq!(filter.params().blocks(), params.blocks(), "{params:?}");
+        let most = 2 * empty + 2 * ENTRY * keys;
+        assert!(filter.footprint() <= most, "{} {most} {params:?}", filter.footprint());
+        assert!(digests.iter().all(|&digest| filter.contains_digest(digest)));
+        filter.validate().unwrap();
+        assert_eq!(filter.remove_many(&digests), keys);
+        assert_eq!(filter.used(), 0);
+    }
+}

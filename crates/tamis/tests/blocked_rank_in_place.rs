@@ -7,7 +7,7 @@ use tamis::blocked_rank::BlockedRankParams;
 use tamis::wire::{Encoding, Frame};
 use tamis::{
     AnyFilter, BlockedRank, Count, Delta, Digest, Effort, Filter, Goal, Hasher, Insert, Label,
-    Limits, Remove, SharedBytes, Stored,
+    Limits, Params, Remove, SharedBytes, Stored,
 };
 use tamis_report::keys::KeyStream;
 use tamis_testkit::{hostile, laws, operations};
@@ -205,77 +205,84 @@ fn sample() -> Vec<u8> {
     }
     let bytes = filter.encode_in_place().to_vec();
     assert_eq!(roles(&bytes), [0, 3, 4, 5, 6]);
-    let number = |at: usize| layout(&bytes)[at];
-    assert!(number(11) > 0, "extensions: {:?}", layout(&bytes));
+    assert!(param(&bytes, "last_second").1 > 0, "extensions");
     bytes
 }
 
-fn layout(bytes: &[u8]) -> Vec<u64> {
-    let (_, offset, len) = sections(bytes)[1];
-    let words = bytes[offset..offset + len].chunks(8);
-    words.map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
+/// Where a param stands in the header, and what it is.
+fn param(bytes: &[u8], name: &str) -> (usize, u64) {
+    let number = BlockedRankParams::NAMES.iter().position(|&one| one == name).unwrap();
+    let at = 48 + 8 * number;
+    (at, u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()))
 }
 
-/// The bytes with one number of the layout changed, and every checksum right.
-fn with_number(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
-    let mut changed = bytes.to_vec();
-    let (_, offset, _) = sections(bytes)[1];
-    changed[offset + 8 * at..offset + 8 * at + 8].copy_from_slice(&value.to_le_bytes());
-    hostile::repair(&changed).unwrap()
+/// The bytes with one param changed, and every checksum right.
+fn with_param(bytes: &[u8], name: &str, value: u64) -> Vec<u8> {
+    let (at, _) = param(bytes, name);
+    hostile::forge(bytes, |head| head[at..at + 8].copy_from_slice(&value.to_le_bytes()))
 }
 
 /// Every number of the layout, made what it must not be.
 #[test]
 fn a_layout_that_lies_is_refused_by_name() {
     let bytes = sample();
-    let held = layout(&bytes);
-    let refusal = |at: usize, value: u64| {
-        let forged = with_number(&bytes, at, value);
+    let held = |name| param(&bytes, name).1;
+    let refusal = |name: &str, value: u64| {
+        let forged = with_param(&bytes, name, value);
         let said = hostile::decode(&forged).expect_err("a lie must be refused").to_string();
         assert!(open(&forged).is_err(), "{said}");
         said
     };
-    for (at, value, name) in [
-        (0, 0, "layout of the second level: parameter blocks"),
-        (0, held[0] - 1, "layout of the second level: parameter blocks"),
-        (0, 1 << 40, "layout of the second level: parameter blocks"),
-        (0, held[0] + 1, "section length"),
-        (0, 1 << 35, "layout of the packed table: parameter buckets"),
-        (1, 0, "layout of the second level: parameter locations"),
-        (1, 65, "layout of the second level: parameter locations"),
-        (2, 0, "layout of the second level: parameter cells"),
-        (2, u64::MAX, "layout of the second level: parameter cells"),
-        (3, 7, "layout of the second level: parameter fingerprint"),
-        (3, 25, "layout of the second level: parameter fingerprint"),
-        (4, 0, "layout of the second level: parameter capacity"),
-        (4, u64::MAX, "layout of the second level: parameter capacity"),
-        (5, 0, "layout of the packed table: parameter buckets"),
-        (5, u64::MAX, "layout of the packed table: parameter buckets"),
-        (6, 0, "layout of the packed table: parameter locations"),
-        (7, 0, "layout of the packed table: parameter fingerprint"),
-        (7, 57, "layout of the packed table: parameter fingerprint"),
-        (8, 0, "layout of the packed table: parameter level1"),
-        (8, 5000, "layout of the packed table: parameter level1"),
-        (9, 0, "layout of the packed table: parameter level2"),
-        (9, u64::MAX, "layout of the packed table: parameter level2"),
-        (10, 4096, "layout of the packed table: parameter level3"),
-        (11, 0, "layout of the packed table: parameter"),
-        (11, u64::MAX, "layout of the packed table: parameter second"),
-        (12, u64::MAX, "layout of the packed table: parameter third"),
-        (13, 0, "layout of the packed table: parameter groups"),
-        (13, u64::MAX, "layout of the packed table: parameter groups"),
-        (14, 0, "layout of the packed table: parameter capacity"),
-        (14, u64::MAX, "layout of the packed table: parameter capacity"),
-        (15, u64::MAX, "layout of the packed table: parameter cells"),
-        (8, held[8] + 1, "section length"),
-        (11, held[11] + 1, "section length"),
+    for (name, value) in [
+        ("second_blocks", 0),
+        ("second_blocks", held("second_blocks") - 1),
+        ("second_blocks", 1 << 40),
+        ("second_locations", 0),
+        ("second_locations", 65),
+        ("second_cells", 0),
+        ("second_cells", u64::MAX),
+        ("second_fingerprint", 7),
+        ("second_fingerprint", 25),
+        ("second_capacity", 0),
+        ("second_capacity", u64::MAX),
+        ("last_buckets", 0),
+        ("last_buckets", u64::MAX),
+        ("last_locations", 0),
+        ("last_fingerprint", 0),
+        ("last_fingerprint", 57),
+        ("last_capacity", 0),
+        ("last_capacity", u64::MAX),
+        ("last_groups", 0),
+        ("last_groups", u64::MAX),
+        ("last_level1", 0),
+        ("last_level1", 5000),
+        ("last_level2", 0),
+        ("last_level2", u64::MAX),
+        ("last_level3", 4096),
+        ("last_second", u64::MAX),
+        ("last_third", u64::MAX),
     ] {
-        let said = refusal(at, value);
-        assert!(said.starts_with(name), "number {at} as {value}: {said}");
+        let said = refusal(name, value);
+        let wanted = format!("params: parameter {name} = ");
+        assert!(said.starts_with(&wanted), "{name} as {value}: {said}");
     }
-    let forged = with_number(&bytes, 15, held[15] + 1);
-    let said = hostile::decode(&forged).expect_err("one cell more").to_string();
-    assert_eq!(said, "content: the number of cells is wrong");
+    for name in ["second_blocks", "last_level1", "last_level2"] {
+        let said = refusal(name, held(name) + 1);
+        assert!(said.starts_with("section length"), "{name}: {said}");
+    }
+    let (_, offset, _) = sections(&bytes)[1];
+    for (used, wanted) in [
+        (u64::MAX, "content: more cells are in use than there are"),
+        (u64::from(bytes[offset]) ^ 1, "content: the number of cells is wrong"),
+    ] {
+        let mut forged = bytes.clone();
+        forged[offset] = used as u8;
+        if used == u64::MAX {
+            forged[offset..offset + 8].fill(0xff);
+        }
+        let said = hostile::decode(&hostile::repair(&forged).unwrap()).unwrap_err().to_string();
+        assert_eq!(said, wanted);
+    }
 }
 
 /// Nobody has checked the words of a file that is opened in place: blocks behind blocks, buckets and pointers to extensions may be anything.
@@ -332,7 +339,7 @@ fn words_behind_the_blocks_may_lie_and_do_no_harm() {
 #[test]
 fn sections_that_do_not_belong_are_refused() {
     let bytes = planned(20_000, 0.003).encode_in_place().to_vec();
-    let entry = |section: usize| 48 + 8 * 5 + 40 * section;
+    let entry = |section: usize| 48 + 8 * 20 + 40 * section;
     let refusal = |at: usize, value: u8| {
         let forged = hostile::forge(&bytes, |head| head[at] = value);
         hostile::decode(&forged).expect_err("a lie must be refused").to_string()
@@ -343,9 +350,8 @@ fn sections_that_do_not_belong_are_refused() {
     assert!(refusal(entry(1) + 1, Encoding::Packed as u8).starts_with("section role"));
     assert!(refusal(entry(2) + 1, Encoding::Packed as u8).starts_with("section"));
     // No second level, but its blocks.
-    let mut forged = bytes.clone();
-    let (_, offset, _) = sections(&bytes)[1];
-    forged[offset..offset + 40].fill(0);
-    let said = hostile::decode(&hostile::repair(&forged).unwrap()).unwrap_err().to_string();
+    let second = BlockedRankParams::NAMES.iter().filter(|name| name.starts_with("second_"));
+    let forged = second.fold(bytes, |bytes: Vec<u8>, name| with_param(&bytes, name, 0));
+    let said = hostile::decode(&forged).unwrap_err().to_string();
     assert!(said.starts_with("section role"), "{said}");
 }

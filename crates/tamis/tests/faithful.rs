@@ -88,7 +88,7 @@ fn rank<V: Variant>(dice: &mut Dice, case: &str) {
 #[test]
 fn rank_indexed_kinds_are_loaded_as_they_were_saved() {
     let mut dice = Dice(15);
-    for case in 0..60 {
+    for case in 0..30 {
         rank::<tamis::rank_indexed::Multiset>(&mut dice, &format!("multiset {case}"));
         rank::<tamis::rank_indexed::Distinct>(&mut dice, &format!("set {case}"));
         rank::<tamis::rank_indexed::Counters>(&mut dice, &format!("counting {case}"));
@@ -99,7 +99,7 @@ fn rank_indexed_kinds_are_loaded_as_they_were_saved() {
 #[test]
 fn dleft_is_loaded_as_it_was_saved() {
     let mut dice = Dice(16);
-    for case in 0..100 {
+    for case in 0..50 {
         let params = DLeftParams::new(
             1 + dice.below(8) as u32,
             1 + dice.below(20),
@@ -131,7 +131,7 @@ fn dleft_is_loaded_as_it_was_saved() {
 fn blocked_rank_is_loaded_as_it_was_saved() {
     let mut dice = Dice(17);
     let mut tried = 0;
-    while tried < 100 {
+    while tried < 50 {
         let (blocks, capacity) = (1 + dice.below(20), 1 + dice.below(800));
         let (locations, cells) = (1 + dice.below(64) as u32, 1 + dice.below(49) as u32);
         let width = 1 + dice.below(16) as u32;

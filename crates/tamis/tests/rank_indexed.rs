@@ -354,3 +354,44 @@ fn maps_keep_values_also_of_keys_that_share_an_identity() {
     assert!((0..100_u64).all(|key| map.get(&key) == Some((u64::MAX - key) & 0xffff_ffff)));
     map.validate().unwrap();
 }
+
+/// An exact map from identities to values beside a map whose keys share a few identities, with more entries than cells.
+#[test]
+fn a_removal_takes_the_smallest_value_or_the_one_that_is_named() {
+    for (buckets, locations, fingerprint) in [(2, 4, 2), (1, 1, 1), (3, 1, 4)] {
+        let params = RankParams::new(buckets, locations, fingerprint, 4, 4, 1).unwrap();
+        let mut map = RankMap::new(params, Hasher::default()).unwrap();
+        let mut truth: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        let universe = params.universe();
+        let mut dice = Dice(24);
+        for step in 0..6000 {
+            let key = dice.below(50);
+            let identity = tamis::address::identity(map.hasher().digest(&key), universe);
+            let held = truth.entry(identity).or_default();
+            // More come than go, then more go than come.
+            let comes = dice.below(10) < if step < 3000 { 7 } else { 3 };
+            let named = 16 + dice.below(16);
+            let value = named & 15;
+            if comes {
+                map.insert_value(&key, named).unwrap();
+                held.push(value);
+                held.sort_unstable();
+            } else if dice.below(2) == 0 {
+                let taken = held.iter().position(|&one| one == value).map(|at| held.remove(at));
+                assert_eq!(map.remove_value(&key, named).is_ok(), taken.is_some());
+            } else {
+                let smallest = (!held.is_empty()).then(|| held.remove(0));
+                assert_eq!(map.get(&key), smallest);
+                assert_eq!(map.remove(&key).is_ok(), smallest.is_some());
+            }
+            let told = map.values(&key);
+            let mut distinct = held.clone();
+            distinct.dedup();
+            assert!(distinct.iter().all(|value| told.contains(value)), "step {step}");
+            assert!(told.iter().all(|value| held.contains(value)), "step {step}");
+        }
+        map.validate().unwrap();
+        let entries: u64 = map.groups().iter().map(|group| group.count).sum();
+        assert_eq!(entries, truth.values().map(|held| held.len() as u64).sum::<u64>());
+    }
+}

@@ -12,7 +12,7 @@ use crate::digest::Digest;
 
 /// The word of a digest that finds its slot.
 const MIXED: u64 = 32;
-/// A slot without an entry.
+/// A slot without an entry. Frozen.
 const FREE: u64 = 0;
 
 /// A set of digests. (Digest 0 is kept as 1: the two are then one, which costs a rate of 2^-64.)

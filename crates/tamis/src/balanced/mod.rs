@@ -71,7 +71,7 @@ use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireE
 const ARRAY: u8 = 0;
 /// The section that holds the overflow list.
 const LIST: u8 = 1;
-/// The word of a choice's digest that is its coin.
+/// The word of a choice's digest that is its coin. Frozen.
 const COIN_WORD: u64 = 16;
 
 /// How a block refuses keys.

@@ -32,6 +32,7 @@ pub(super) trait Backend {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Portable;
 
+/// The lowest bit of every byte. Frozen.
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 

@@ -15,9 +15,9 @@ use super::backend::Backend;
 /// A block.
 pub(super) type Block = [u64; 8];
 
-/// Bits of the threshold, which is at most 64.
+/// Bits of the threshold, which is at most 64. Frozen.
 const THRESHOLD_BITS: u32 = 7;
-/// IH, I0 and the threshold lie in the last two words.
+/// IH, I0 and the threshold lie in the last two words. Frozen.
 const TAIL_BITS: u32 = 128;
 /// Where the threshold lies in them.
 const THRESHOLD_AT: u32 = TAIL_BITS - THRESHOLD_BITS;

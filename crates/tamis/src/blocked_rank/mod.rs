@@ -27,7 +27,7 @@
 //!
 //! When a block is full, the cells of its highest location move to the back table and the threshold falls to it; when removals make
 //! room, locations come back. One key inserted very often ends up in the back table, which counts. When a third of the planned keys live in the
-//! back table, the filter grows to twice the blocks, with fingerprints a bit shorter: identities, and so answers, stay.
+//! back table, and there are enough to fill the blocks, the filter grows to twice the blocks, with fingerprints a bit shorter: identities, and so answers, stay.
 //!
 //! # Limits
 //!

@@ -191,10 +191,16 @@ impl BlockedRankParams {
         self.second.map_or(0, |level| level.bits()) + self.last.layout().bits()
     }
 
-    /// The blocks double when the packed table holds more, which is when all that lies behind the blocks has become too much.
+    /// The blocks double when the packed table holds more, which is when all that lies behind the blocks has become too much, and
+    /// there are keys enough to fill more.
     pub(super) fn most_packed(&self) -> u64 {
         let behind = self.second.map_or(0, |level| level.blocks * u64::from(level.cells));
         model::most_in_back(self.front.capacity).saturating_sub(behind).max(16)
+    }
+
+    /// The blocks do not double for fewer keys.
+    pub(super) fn room(&self) -> u64 {
+        self.front.capacity.max(self.front.blocks * u64::from(self.front.cells))
     }
 
     /// Chain locations of all blocks.

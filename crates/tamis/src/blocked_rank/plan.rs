@@ -244,7 +244,8 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
 /// What a filter with these params will do when it holds so many keys, after growing if it must.
 pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
     let mut grown = *params;
-    while spilled(&grown, keys) * keys as f64 >= model::most_in_back(grown.capacity()) as f64
+    while keys > grown.room()
+        && spilled(&grown, keys) * keys as f64 >= model::most_in_back(grown.capacity()) as f64
         && let Ok(larger) = grown.grown()
     {
         grown = larger;

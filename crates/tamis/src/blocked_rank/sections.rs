@@ -10,7 +10,7 @@ use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::Words;
 use crate::filter::{Invalid, Params};
-use crate::group::{GROUP_BYTES, Group, put_groups, section, take_groups};
+use crate::group::section;
 use crate::rank_indexed::raw;
 use crate::wire::{self, Encoding, Frame, Payload, WireError};
 
@@ -26,7 +26,9 @@ const LAST: [u8; 2] = [5, 6];
 /// From so many bytes of blocks on the back table is written as it lies in memory. That takes two fifths more than its identities, 2% of a file;
 /// to build it from them takes 20 ms at this size, and seconds at 1 GB.
 const IN_PLACE_FROM: u64 = 4 << 20;
+/// Bytes of the number of cells in use. Frozen.
 const USED_BYTES: u64 = 8;
+
 const DAMAGED: Invalid = Invalid("the back table is not what an encoder writes");
 
 /// The sections of a table, in the form for its size.
@@ -39,11 +41,10 @@ pub(super) fn encode(table: &Table) -> Vec<Payload<'_>> {
 
 /// The back table as identities in order.
 fn encode_listed(table: &Table) -> Vec<Payload<'_>> {
-    let groups = table.back_groups();
-    let mut bytes = Vec::new();
-    put_groups(&mut bytes, &groups, table.params().universe(), 0);
-    let decoded = groups.len() as u64 * GROUP_BYTES;
-    vec![Payload::raw(BLOCKS, table.words()), Payload::packed(BACK, bytes, decoded)]
+    let params = table.layout();
+    let (groups, universe) = (table.back_groups(), params.universe());
+    let back = section::pack(BACK, &groups, universe, 0, params.back_bits().div_ceil(8));
+    vec![Payload::raw(BLOCKS, table.words()), back]
 }
 
 /// The back table as it lies in memory.
@@ -71,12 +72,8 @@ fn decode_listed(
     params: BlockedRankParams,
     words: Words,
 ) -> Result<Table, WireError> {
-    let (bytes, decoded) = frame.packed(BACK)?;
-    let mut rest = bytes.as_slice();
-    let groups = take_groups(&mut rest, params.universe(), 0, decoded / GROUP_BYTES);
-    let whole =
-        |groups: &Vec<Group>| rest.is_empty() && groups.len() as u64 * GROUP_BYTES == decoded;
-    let groups = groups.filter(whole).ok_or(DAMAGED)?;
+    let back_bytes = params.back_bits().div_ceil(8);
+    let groups = section::unpack(frame, BACK, params.universe(), 0, back_bytes)?;
     let back = Back::new(&params).map_err(|refused| section::no_memory(refused.bytes))?;
     let mut table = Table::of_parts(params, words, back);
     table.fill_back(groups).map_err(|_| section::no_memory(u64::MAX))?;
@@ -117,19 +114,21 @@ pub(super) fn planned_bytes(params: &BlockedRankParams, in_back: u64) -> f64 {
 }
 
 fn table_bytes(params: &BlockedRankParams) -> u64 {
-    params.bits() / 8
+    (params.bits() + params.back_bits()).div_ceil(8)
 }
 
 /// The packed section of a table.
 pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
     let mut groups = Vec::new();
     table.for_each_group(&mut |group| groups.push(group));
-    section::pack(&groups, table.params().universe(), 0, table_bytes(table.params()))
+    let params = table.layout();
+    section::pack(section::IDENTITIES, &groups, params.universe(), 0, table_bytes(&params))
 }
 
 /// A table from its packed section.
 pub(super) fn unpack(frame: &mut Frame<'_>, params: BlockedRankParams) -> Result<Table, WireError> {
-    let groups = section::unpack(frame, params.universe(), 0, table_bytes(&params))?;
+    let (universe, bytes) = (params.universe(), table_bytes(&params));
+    let groups = section::unpack(frame, section::IDENTITIES, universe, 0, bytes)?;
     let mut table = Table::new(params).map_err(|refused| section::no_memory(refused.bytes))?;
     table.fill(&groups).map_err(|_| section::no_memory(u64::MAX))?;
     Ok(table)

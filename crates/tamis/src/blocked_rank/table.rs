@@ -413,9 +413,12 @@ impl Table {
         Group { identity: self.back_identity(place), value: 0, count }
     }
 
-    /// Twice the blocks; false if there is no memory, or no such layout, and then the back table grows on.
+    /// Twice the blocks; false if there are too few keys for these, no memory, or no such layout, and then the back table grows on.
     fn grow_or_wait(&mut self) -> bool {
-        let grown = self.params.grown().ok().and_then(|params| self.rebuilt(params, 0).ok());
+        // If few keys crowd the back table, somebody chooses them, or the blocks were planned so: more blocks would not help.
+        let crowded = self.used() >= self.params.room();
+        let params = self.params.grown().ok().filter(|_| crowded);
+        let grown = params.and_then(|params| self.rebuilt(params, 0).ok());
         if let Some(table) = grown {
             *self = table;
             return true;
@@ -445,7 +448,8 @@ impl Table {
     /// was written.
     pub(super) fn fill(&mut self, groups: &[Group]) -> Result<(), Full> {
         let cut = self.cut;
-        let location = |group: &Group| cut.location(cut.place_of(group.identity));
+        let width = self.params.fingerprint();
+        let location = |group: &Group| group.identity >> width;
         let mut behind = Vec::new();
         for groups in groups.chunk_by(|a, b| location(a) == location(b)) {
             let place = cut.place_of(groups[0].identity);
@@ -460,8 +464,9 @@ impl Table {
                 continue;
             }
             for group in groups {
+                let print = (group.identity & ((1 << width) - 1)) as u32;
                 for _ in 0..group.count {
-                    self.insert_into_block(cut.place_of(group.identity));
+                    self.insert_into_block(Place { print, ..place });
                 }
             }
         }

@@ -24,7 +24,7 @@ const POSITIONS: u8 = 2;
 /// Arrays that a question reads a line of for each position: samples, fences, low bits.
 const ARRAYS: f64 = 3.0;
 
-/// The most positions: as many as identities have room for in a word. They are never all in memory.
+/// The most positions: as many as identities have room for in a word. They are never all in memory. Frozen.
 const MAX_POSITIONS: u64 = 1 << 62;
 
 /// Layout of a [`CompressedBloom`] filter: that of the Bloom filter whose set bits it keeps, and how many those are.

@@ -24,7 +24,7 @@ pub(super) fn max_count(remainder: u64) -> u64 {
     if remainder == 0 { 3 } else { 4 }
 }
 
-/// The largest part of a bucket that is compared at once.
+/// The largest part of a bucket that is compared at once. Frozen: it is the width of a word.
 const LANES_BITS: u32 = 128;
 
 /// All buckets.

@@ -14,7 +14,7 @@ use crate::group::section;
 use crate::wire::{Frame, Payload, WireError};
 
 const CELLS: u8 = 0;
-/// Bits of the number of used cells.
+/// Bits of the number of used cells. Frozen.
 pub(super) const LOAD_BITS: u32 = 4;
 
 const ENDS: Invalid = Invalid("the cells end before the buckets do");
@@ -89,13 +89,20 @@ fn new_table(params: DLeftParams) -> Result<Table, WireError> {
 /// The packed section of a table.
 pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
     let params = table.params();
-    section::pack(&table.groups(), params.universe(), params.value(), table_bytes(params))
+    section::pack(
+        section::IDENTITIES,
+        &table.groups(),
+        params.universe(),
+        params.value(),
+        table_bytes(params),
+    )
 }
 
 /// A table from its packed section.
 pub(super) fn unpack(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table, WireError> {
     let bytes = table_bytes(&params);
-    let groups = section::unpack(frame, params.universe(), params.value(), bytes)?;
+    let groups =
+        section::unpack(frame, section::IDENTITIES, params.universe(), params.value(), bytes)?;
     let mut table = new_table(params)?;
     table.add_all(&groups, 0).map_err(|_| section::no_memory(u64::MAX))?;
     Ok(table)

@@ -14,14 +14,16 @@ use crate::wire::{Frame, Payload, WireError};
 
 /// The role of a list, where it is the second section of its kind.
 pub(crate) const LIST: u8 = 1;
-const IDENTITIES: u8 = 2;
+/// The role of all that a table holds, packed.
+pub(crate) const IDENTITIES: u8 = 2;
 
 const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
 /// What is said of a list that no table would write.
 pub(crate) const LIST_ORDER: Invalid = Invalid("the surplus is not in order");
 
-/// All that a table holds, packed; the table itself takes `table_bytes` of memory.
+/// What a table holds, packed; the table itself takes `table_bytes` of memory.
 pub(crate) fn pack<'a>(
+    role: u8,
     groups: &[Group],
     universe: u64,
     value_bits: u32,
@@ -30,17 +32,18 @@ pub(crate) fn pack<'a>(
     let mut bytes = Vec::new();
     put_groups(&mut bytes, groups, universe, value_bits);
     // The groups are in memory beside the table while it is built.
-    Payload::packed(IDENTITIES, bytes, table_bytes + groups.len() as u64 * GROUP_BYTES)
+    Payload::packed(role, bytes, table_bytes + groups.len() as u64 * GROUP_BYTES)
 }
 
 /// What [`pack`] packed.
 pub(crate) fn unpack(
     frame: &mut Frame<'_>,
+    role: u8,
     universe: u64,
     value_bits: u32,
     table_bytes: u64,
 ) -> Result<Vec<Group>, WireError> {
-    let (bytes, decoded) = frame.packed(IDENTITIES)?;
+    let (bytes, decoded) = frame.packed(role)?;
     let count = decoded.checked_sub(table_bytes).ok_or(DAMAGED)? / GROUP_BYTES;
     check_decoded(decoded - count * GROUP_BYTES, table_bytes)?;
     let mut rest = bytes.as_slice();

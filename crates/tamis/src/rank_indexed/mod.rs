@@ -198,8 +198,7 @@ impl<V: Variant> Rank<V> {
             common_universe(mine.universe(), theirs.universe()).ok_or_else(differ)?;
         let coarse = mine.coarser(dropped).map_err(|_| differ())?;
         // Where there is no layout for so many, what finds no cell is kept beside the table.
-        let params =
-            coarse.with_room_for(self.used().saturating_add(other.used())).unwrap_or(coarse);
+        let params = coarse.with_room_for(self.used().saturating_add(other.used()));
         // Beside this one, so that it is unchanged if memory runs out.
         let merged = self.table.rebuilt(params, dropped).and_then(|mut table| {
             table.add_all(&other.table, their_dropped)?;
@@ -335,7 +334,10 @@ impl Remove for RankCounting {
 }
 
 impl Remove for RankMap {
-    /// Removes one entry of a key, whatever its value: of several one with the largest.
+    /// Removes one entry of a key: of several values the smallest, which [`get`](RankMap::get) answers.
+    ///
+    /// Keys that share an identity share their entries, so this may take the value of another key and leave it that of
+    /// the one removed. Where values matter, use [`remove_value`](RankMap::remove_value).
     fn remove_digest(&mut self, digest: Digest) -> Result<(), Absent> {
         self.remove_with(digest, None)
     }
@@ -391,7 +393,7 @@ impl RankMap {
     /// its own.
     pub fn update<K: Key + ?Sized>(&mut self, key: &K, old: u64, new: u64) -> Result<(), Absent> {
         let place = self.table.place(self.hasher().digest(key));
-        let new = new & self.max_value();
+        let (old, new) = (old & self.max_value(), new & self.max_value());
         self.table.remove(place, Some(old))?;
         // The removed entry has left its place, in the bucket or beside it, so this cannot fail for want of memory but
         // where nothing could be allocated at all; then the old entry goes back where it was.
@@ -402,9 +404,9 @@ impl RankMap {
         Ok(())
     }
 
-    /// Removes one entry of a key with this value.
+    /// Removes one entry of a key with this value, of which bits beyond the width of a cell are dropped.
     pub fn remove_value<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), Absent> {
-        self.remove_with(self.hasher().digest(key), Some(value))
+        self.remove_with(self.hasher().digest(key), Some(value & self.max_value()))
     }
 }
 

@@ -8,6 +8,7 @@ use super::params::{MAX_FINGERPRINT, MAX_UNIVERSE, RankParams};
 use super::table::Mode;
 use crate::bits::Line;
 use crate::filter::{InvalidParam, Params};
+use crate::group::GROUP_BYTES;
 use crate::math::occupancy::power_spread;
 use crate::math::tail::{binomial_above, poisson_pmf};
 use crate::plan::{Goal, PlanError, Prediction, Size};
@@ -64,13 +65,15 @@ impl RankParams {
         Self::new(buckets, locations, fingerprint, extra, capacity.max(1), groups)
     }
 
-    /// These params, or ones with more capacity if `keys` keys need it.
-    pub(super) fn with_room_for(&self, keys: u64) -> Result<Self, InvalidParam> {
+    /// These params, or ones with more capacity if `keys` keys need it, or the largest that there are.
+    pub(super) fn with_room_for(&self, keys: u64) -> Self {
         let mut params = *self;
-        while params.capacity() < keys {
-            params = params.with_capacity(grown_capacity(params.capacity()), 1)?;
+        while params.capacity() < keys
+            && let Ok(larger) = params.with_capacity(grown_capacity(params.capacity()), 1)
+        {
+            params = larger;
         }
-        Ok(params)
+        params
     }
 
     /// The same identities with room for `capacity` keys, in the fewest bits: identities may be cut elsewhere, into twice the
@@ -157,7 +160,7 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
 
 /// What a table with these params will do when it holds so many keys, after growing if it must.
 pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction {
-    let grown = params.with_room_for(keys).unwrap_or(*params);
+    let grown = params.with_room_for(keys);
     let layout = grown.layout();
     let rate = model::rate(&layout, keys);
     // A set stores equal identities once, and four of them share a counter.
@@ -172,12 +175,15 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
         Encoding::Trimmed,
         libm::ceil(trimmed / 8.0) as u64,
     );
+    // Where there is no larger layout, the rest is kept beside the table, each identity once.
+    let beyond = (cells - grown.capacity() as f64).clamp(0.0, layout.identities());
+    let listed = beyond * (8 * GROUP_BYTES) as f64;
     let per_key = |bits: f64| bits / keys.max(1) as f64;
     let lines = Lines::new(&layout, keys);
     Prediction {
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
-        bits_per_key: per_key(layout.bits().next_multiple_of(Line::BITS) as f64),
+        bits_per_key: per_key(layout.bits().next_multiple_of(Line::BITS) as f64 + listed),
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: lines.insert(),
         blocks_per_hit: lines.hit(),

@@ -192,7 +192,7 @@ pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
     table.for_each_group(|group| groups.push(group));
     let params = table.params();
     let values = value_bits(params, table.mode());
-    section::pack(&groups, params.universe(), values, decoded_bytes(params))
+    section::pack(section::IDENTITIES, &groups, params.universe(), values, decoded_bytes(params))
 }
 
 /// A table from its packed section.
@@ -202,7 +202,13 @@ pub(super) fn unpack(
     mode: Mode,
 ) -> Result<Table, WireError> {
     let values = value_bits(&params, mode);
-    let groups = section::unpack(frame, params.universe(), values, decoded_bytes(&params))?;
+    let groups = section::unpack(
+        frame,
+        section::IDENTITIES,
+        params.universe(),
+        values,
+        decoded_bytes(&params),
+    )?;
     if mode == Mode::Set && groups.iter().any(|group| group.count > 1) {
         return Err(Invalid("an identity is in a set twice").into());
     }

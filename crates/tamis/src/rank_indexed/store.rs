@@ -16,7 +16,7 @@ use super::model::{Layout, pointer_bits};
 use crate::bits::field;
 use crate::bits::{Line, Words};
 
-/// The levels of a bucket.
+/// The levels of a bucket. Frozen.
 const LEVELS: usize = 3;
 
 /// All memory of a table but its spill.
@@ -347,7 +347,9 @@ impl<S: BorrowMut<Store>> View<S> {
         self.set_base(base);
         for (cell, (content, goes_on)) in (0..).zip(cells) {
             self.set_cell(cell, content);
-            self.set_goes_on(cell, goes_on);
+            if goes_on {
+                self.set_goes_on(cell, true);
+            }
         }
     }
 

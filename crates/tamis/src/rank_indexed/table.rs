@@ -271,16 +271,23 @@ impl Table {
         true
     }
 
-    /// Removes one, with this value if the mode is `Map` and one is given.
+    /// Removes one, with this value if the mode is `Map` and one is given; otherwise of several values the smallest.
     pub(crate) fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
-        let spilled = self.spill.of(place.identity).iter();
-        let fits = |entry: &u64| value.is_none_or(|value| value == *entry);
-        if let Some(spilled) = spilled.map(|entry| entry.value).find(fits) {
+        let spilled = self.spill.of(place.identity).iter().map(|entry| entry.value);
+        let spilled = spilled.filter(|&entry| value.is_none_or(|value| value == entry)).min();
+        // Only a map tells copies apart; of equal ones what is spilled goes first.
+        let in_cells = match self.mode {
+            Mode::Map => self.equal_cells(place, value).next().map(|(_, content)| content.extra),
+            Mode::Multiset | Mode::Set | Mode::Counting => None,
+        };
+        if let Some(spilled) = spilled
+            && in_cells.is_none_or(|in_cells| spilled <= in_cells)
+        {
             self.spill.take(place.identity, spilled);
             return Ok(());
         }
         // The last of equal cells is the one that is not full.
-        let (cell, content) = self.equal_cells(place, value).last().ok_or(Absent)?;
+        let (cell, content) = self.equal_cells(place, value.or(in_cells)).last().ok_or(Absent)?;
         let mut view = self.store.bucket_mut(place.bucket);
         if self.mode == Mode::Counting && content.extra > 0 {
             view.set_cell(cell, Cell { extra: content.extra - 1, ..content });
@@ -370,16 +377,15 @@ impl Table {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::new(params, self.mode).map_err(|_| full)?;
         let (mut groups, mut chains) = (Vec::new(), Chains::default());
-        let mut bucket = 0;
+        let (mut bucket, per_bucket) = (0, params.identities_per_bucket());
         let mut result = Ok(());
         self.for_each_group(|group| {
             let group = Group { identity: group.identity >> dropped, ..group };
-            let here = group.identity / params.identities_per_bucket();
-            if here != bucket && result.is_ok() {
-                result =
-                    table.fill(bucket, merged(&mut groups, self.mode == Mode::Set), &mut chains);
+            if group.identity - bucket * per_bucket >= per_bucket && result.is_ok() {
+                let here = merged(&mut groups, self.mode == Mode::Set);
+                result = table.fill(bucket, here, &mut chains);
                 groups.clear();
-                bucket = here;
+                bucket = group.identity / per_bucket;
             }
             groups.push(group);
         });
@@ -411,7 +417,8 @@ impl Table {
         chains.clear();
         for group in groups {
             let room = room - chains.len();
-            let left = chains.push(self.within(group.identity), group, self.mode, room);
+            let place = self.place_in(number, group.identity);
+            let left = chains.push((place.location, place.print), group, self.mode, room);
             if left > 0 && !self.spill.add(group.identity, group.value, left) {
                 return Err(Full { keys: self.used(), inserted: 0 });
             }
