@@ -7,6 +7,7 @@
 //! tamis_testkit::install_counting_allocator!();
 //! ```
 
+pub mod bombs;
 pub mod golden;
 pub mod hostile;
 pub mod laws;

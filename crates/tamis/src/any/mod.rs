@@ -382,34 +382,36 @@ impl AnyFilter {
 
     /// A filter of whatever kind behind a header that was read and looked at, everything checked.
     pub fn read_behind(frame: Frame<'_>) -> Result<Self, WireError> {
-        let filter = Self::from_frame(frame)?;
-        filter.validate()?;
-        Ok(filter)
+        Self::from_frame(frame, true)
     }
 
     /// A filter of whatever kind that answers from bytes kept elsewhere; only the header is checked.
     pub fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
-        Self::from_frame(Frame::share(bytes)?)
+        Self::from_frame(Frame::share(bytes)?, false)
     }
 
-    fn from_frame(frame: Frame<'_>) -> Result<Self, WireError> {
+    fn from_frame(frame: Frame<'_>, checked: bool) -> Result<Self, WireError> {
+        /// The filter of one kind.
+        fn one<F: Stored>(frame: Frame<'_>, checked: bool) -> Result<F, WireError> {
+            if checked { frame.into_checked_filter() } else { frame.into_filter() }
+        }
         match frame.header().kind {
-            Kind::Bloom => frame.into_filter().map(Self::Bloom),
-            Kind::Counting => frame.into_filter().map(Self::Counting),
-            Kind::Blocked => frame.into_filter().map(Self::Blocked),
-            Kind::RankIndexed => frame.into_filter().map(Self::RankIndexed),
-            Kind::RankSet => frame.into_filter().map(Self::RankSet),
-            Kind::RankCounting => frame.into_filter().map(Self::RankCounting),
-            Kind::RankMap => frame.into_filter().map(Self::RankMap),
-            Kind::BlockedRank => frame.into_filter().map(Self::BlockedRank),
-            Kind::DLeft => frame.into_filter().map(Self::DLeft),
-            Kind::Partitioned => frame.into_filter().map(Self::Partitioned),
-            Kind::BalancedSingle => frame.into_filter().map(Self::BalancedSingle),
-            Kind::BalancedSequential => frame.into_filter().map(Self::BalancedSequential),
-            Kind::BalancedMht => frame.into_filter().map(Self::BalancedMht),
-            Kind::BalancedPopcount => frame.into_filter().map(Self::BalancedPopcount),
-            Kind::BalancedTwoChoice => frame.into_filter().map(Self::BalancedTwoChoice),
-            Kind::Compressed => frame.into_filter().map(Self::Compressed),
+            Kind::Bloom => one(frame, checked).map(Self::Bloom),
+            Kind::Counting => one(frame, checked).map(Self::Counting),
+            Kind::Blocked => one(frame, checked).map(Self::Blocked),
+            Kind::RankIndexed => one(frame, checked).map(Self::RankIndexed),
+            Kind::RankSet => one(frame, checked).map(Self::RankSet),
+            Kind::RankCounting => one(frame, checked).map(Self::RankCounting),
+            Kind::RankMap => one(frame, checked).map(Self::RankMap),
+            Kind::BlockedRank => one(frame, checked).map(Self::BlockedRank),
+            Kind::DLeft => one(frame, checked).map(Self::DLeft),
+            Kind::Partitioned => one(frame, checked).map(Self::Partitioned),
+            Kind::BalancedSingle => one(frame, checked).map(Self::BalancedSingle),
+            Kind::BalancedSequential => one(frame, checked).map(Self::BalancedSequential),
+            Kind::BalancedMht => one(frame, checked).map(Self::BalancedMht),
+            Kind::BalancedPopcount => one(frame, checked).map(Self::BalancedPopcount),
+            Kind::BalancedTwoChoice => one(frame, checked).map(Self::BalancedTwoChoice),
+            Kind::Compressed => one(frame, checked).map(Self::Compressed),
         }
     }
 }

@@ -16,7 +16,7 @@ const MIXED: u64 = 32;
 const FREE: u64 = 0;
 
 /// A set of digests. (Digest 0 is kept as 1: the two are then one, which costs a rate of 2^-64.)
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct List {
     slots: Vec<u64>,
     len: u64,
@@ -55,9 +55,12 @@ impl List {
     }
 
     /// A list of these entries.
-    pub(crate) fn of(planned: u64, entries: &[u64]) -> Result<Self, OutOfMemory> {
+    pub(crate) fn of(
+        planned: u64,
+        mut entries: impl ExactSizeIterator<Item = u64>,
+    ) -> Result<Self, OutOfMemory> {
         let mut list = Self::with_room(planned, entries.len() as u64)?;
-        entries.iter().try_for_each(|&entry| list.insert(Digest(entry)))?;
+        entries.try_for_each(|entry| list.insert(Digest(entry)))?;
         Ok(list)
     }
 

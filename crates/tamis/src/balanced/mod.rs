@@ -60,7 +60,7 @@ use self::walk::{Answer, Choice};
 use crate::any::Kind;
 use crate::bits::block::{self, Backend};
 use crate::bits::{self, OutOfMemory, Words};
-use crate::coder::{self, Packing};
+use crate::coder::Packing;
 use crate::delta::Listed;
 use crate::digest::{Digest, Hasher};
 use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
@@ -194,7 +194,7 @@ impl<S: Scheme> Balanced<S> {
     pub(crate) fn change(&mut self, change: &Listed) -> Result<(), &'static str> {
         change.flips().apply(self.words.as_mut_slice())?;
         let entries = change.list(&self.listed());
-        self.list = List::of(self.params.layout().list, &entries)
+        self.list = List::of(self.params.layout().list, entries.iter().copied())
             .map_err(|_| "there is no memory for what comes")?;
         self.validate().map_err(|Invalid(reason)| reason)
     }
@@ -457,23 +457,19 @@ impl<S: Scheme> Stored for Balanced<S> {
         let (label, params) = frame.begin::<Self>()?;
         let words = frame.array(ARRAY, params.bits())?;
         let planned = params.layout().list;
-        let mut entries = Vec::new();
+        let mut list = List::default();
         if planned > 0 || frame.has_more() {
             let (bytes, decoded) = frame.trimmed(LIST)?;
             let (whole, rest) = bytes.as_chunks();
-            entries.extend(whole.iter().map(|bytes| u64::from_le_bytes(*bytes)));
+            let entries = whole.iter().map(|bytes| u64::from_le_bytes(*bytes));
+            let sorted = entries.clone().is_sorted_by(|a, b| a < b) && entries.clone().next() != Some(0);
             let slots = slots_for(planned, entries.len() as u64);
-            let sorted = coder::numbers::strictly_rise(&entries) && entries.first() != Some(&0);
-            // What the list takes was claimed, and so checked against the limits.
             if !rest.is_empty() || !sorted || slots == 0 || slots.checked_mul(8) != Some(decoded) {
                 return Err(DAMAGED.into());
             }
+            frame.budget().take(decoded)?;
+            list = List::of(planned, entries)?;
         }
-        let list = List::of(planned, &entries).map_err(|refused| WireError::Limit {
-            field: "section length",
-            need: refused.bytes,
-            limit: usize::MAX as u64,
-        })?;
         Ok(Self { params, label, words, list, backend: Backend::detect() })
     }
 }

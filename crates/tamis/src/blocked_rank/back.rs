@@ -1,13 +1,14 @@
 //! What lies behind blocks: more blocks, with wider fingerprints, or at last a packed table.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::OutOfMemory;
 use crate::filter::{Absent, Full, Invalid};
-use crate::group::Group;
+use crate::group::{Group, Spill};
 use crate::rank_indexed::table as rank;
 
 /// A multiset of identities.
@@ -38,10 +39,10 @@ impl Back {
     }
 
     /// Lays out what an empty one is to hold: groups in order.
-    pub(super) fn fill(&mut self, groups: &[Group]) -> Result<(), Full> {
+    pub(super) fn fill(&mut self, groups: Vec<Group>) -> Result<(), Full> {
         match self {
             Self::Blocks(table) => table.fill(groups),
-            Self::Packed(table) => table.fill_all(groups),
+            Self::Packed(table) => table.fill_all(&groups),
         }
     }
 
@@ -50,6 +51,14 @@ impl Back {
         match self {
             Self::Blocks(table) => (Some(table), table.back().parts().1),
             Self::Packed(table) => (None, table),
+        }
+    }
+
+    /// What found no cell at the end, to be read.
+    pub(super) fn spill_mut(&mut self) -> &mut Spill {
+        match self {
+            Self::Blocks(table) => table.back_mut().spill_mut(),
+            Self::Packed(table) => table.spill_mut(),
         }
     }
 

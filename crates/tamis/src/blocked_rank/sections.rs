@@ -74,9 +74,13 @@ fn decode_listed(
 ) -> Result<Table, WireError> {
     let back_bytes = params.back_bits().div_ceil(8);
     let groups = section::unpack(frame, BACK, params.universe(), 0, back_bytes)?;
-    let back = Back::new(&params).map_err(|refused| section::no_memory(refused.bytes))?;
-    let mut table = Table::of_parts(params, words, back);
+    let budget = frame.budget();
+    // While extensions are checked there is a bit for each, and they have three bits at least.
+    budget.take(params.back_bits().div_ceil(6))?;
+    let mut table = Table::of_parts(params, words, Back::new(&params)?);
+    table.back_mut().spill_mut().begin_reading(budget);
     table.fill_back(groups).map_err(|_| section::no_memory(u64::MAX))?;
+    table.back_mut().spill_mut().end_reading();
     Ok(table)
 }
 
@@ -129,7 +133,12 @@ pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
 pub(super) fn unpack(frame: &mut Frame<'_>, params: BlockedRankParams) -> Result<Table, WireError> {
     let (universe, bytes) = (params.universe(), table_bytes(&params));
     let groups = section::unpack(frame, section::IDENTITIES, universe, 0, bytes)?;
-    let mut table = Table::new(params).map_err(|refused| section::no_memory(refused.bytes))?;
-    table.fill(&groups).map_err(|_| section::no_memory(u64::MAX))?;
+    let budget = frame.budget();
+    budget.take((params.bits() + params.back_bits()).div_ceil(8))?;
+    let mut table = Table::new(params)?;
+    table.back_mut().spill_mut().begin_reading(budget);
+    table.fill(groups).map_err(|_| section::no_memory(u64::MAX))?;
+    table.back_mut().spill_mut().end_reading();
+    frame.is_sound();
     Ok(table)
 }

@@ -82,6 +82,10 @@ impl Table {
         &self.back
     }
 
+    pub(super) fn back_mut(&mut self) -> &mut Back {
+        &mut self.back
+    }
+
     /// Uses the plain instructions only.
     pub(super) fn make_portable(&mut self) {
         self.machine = Machine::Any;
@@ -440,37 +444,43 @@ impl Table {
         self.for_each_group(&mut |group| {
             groups.push(Group { identity: group.identity >> dropped, ..group });
         });
-        table.fill(merged(&mut groups, false))?;
+        merged(&mut groups, false);
+        table.fill(groups)?;
         Ok(table)
     }
 
     /// Lays out what an empty table is to hold: groups in order. Nothing grows, so that a table which is read is laid out as it
     /// was written.
-    pub(super) fn fill(&mut self, groups: &[Group]) -> Result<(), Full> {
+    pub(super) fn fill(&mut self, mut groups: Vec<Group>) -> Result<(), Full> {
         let cut = self.cut;
         let width = self.params.fingerprint();
-        let location = |group: &Group| group.identity >> width;
-        let mut behind = Vec::new();
-        for groups in groups.chunk_by(|a, b| location(a) == location(b)) {
-            let place = cut.place_of(groups[0].identity);
+        // What goes behind is kept at the front of the list: a second one might not fit into memory.
+        let (mut behind, mut start) = (0, 0);
+        while let Some(first) = groups.get(start) {
+            let (location, place) = (first.identity >> width, cut.place_of(first.identity));
+            let rest = groups[start..].iter();
+            let end = start + rest.take_while(|group| group.identity >> width == location).count();
             let index = Index::of(self.block(place.block), &cut.shape);
             let free = u64::from(cut.shape.cells.saturating_sub(index.len()));
-            let copies = groups.iter().map(|group| group.count).fold(0, u64::saturating_add);
-            if place.location >= index.threshold || copies > free {
+            let copies = groups[start..end].iter().map(|group| group.count);
+            if place.location >= index.threshold || copies.fold(0, u64::saturating_add) > free {
                 // The first location that does not fit is the threshold: what is higher goes behind too.
                 let block = self.words.line_mut(place.block as usize);
                 block::set_threshold(block, &cut.shape, place.location.min(index.threshold));
-                behind.extend_from_slice(groups);
-                continue;
-            }
-            for group in groups {
-                let print = (group.identity & ((1 << width) - 1)) as u32;
-                for _ in 0..group.count {
-                    self.insert_into_block(Place { print, ..place });
+                groups.copy_within(start..end, behind);
+                behind += end - start;
+            } else {
+                for group in &groups[start..end] {
+                    let print = (group.identity & ((1 << width) - 1)) as u32;
+                    for _ in 0..group.count {
+                        self.insert_into_block(Place { print, ..place });
+                    }
                 }
             }
+            start = end;
         }
-        self.fill_back(behind)
+        groups.truncate(behind);
+        self.fill_back(groups)
     }
 
     /// Adds all of another table, whose identities lose their lowest `dropped` bits.
@@ -509,7 +519,7 @@ impl Table {
             group.identity = self.back_identity(self.cut.place_of(group.identity));
         }
         groups.sort_unstable_by_key(Group::key);
-        self.back.fill(&groups)
+        self.back.fill(groups)
     }
 
     /// All that is in, in order.

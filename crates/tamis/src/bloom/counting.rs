@@ -15,6 +15,7 @@ use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
     Stored,
 };
+use crate::group::section;
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload, WireError};
 
 /// The section that holds the counters.
@@ -54,14 +55,16 @@ impl CountingBloom {
     }
 
     fn unpack(frame: &mut Frame<'_>, params: CountingParams) -> Result<Packed, WireError> {
-        const DAMAGED: Invalid = Invalid("packed counters are not what an encoder writes");
         let (bytes, decoded) = frame.packed(ARRAY)?;
-        if decoded != params.bits().div_ceil(64) * 8 {
-            return Err(DAMAGED.into());
-        }
-        let mut rest = bytes.as_slice();
-        let counters = planes::take(&mut rest, params.counters(), params.width());
-        Ok(counters.filter(|_| rest.is_empty()).ok_or(DAMAGED)?)
+        section::check_decoded(decoded, params.bits().div_ceil(64) * 8)?;
+        let budget = frame.budget();
+        budget.take(decoded)?;
+        let mut counters = Packed::zeroed(params.counters(), params.width())?;
+        let (count, most) = (params.counters(), counters.max_value());
+        planes::take(&bytes, bytes.len() as u64, (count, most), budget, |index, counter| {
+            counters.set(index, counter);
+        })?;
+        Ok(counters)
     }
 
     /// The counters.
@@ -241,11 +244,15 @@ impl Stored for CountingBloom {
         wire::encode(self, vec![Payload::raw(ARRAY, self.counters.words())])
     }
 
-    /// Counters as planes of bits: whether they are above 0, which of those are above 1, and so on.
+    /// Counters as planes of bits: whether they are above 0, which of those are above 1, and so on; or as they are where
+    /// that is shorter.
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let mut bytes = Vec::new();
-        planes::put(&mut bytes, &self.counters.iter(), how.into().effort);
+        let effort = how.into().effort;
         let decoded = self.counters.words().len() as u64 * 8;
+        if !planes::put(&mut bytes, &self.counters.iter(), effort) || bytes.len() as u64 > decoded {
+            return self.encode();
+        }
         wire::encode(self, vec![Payload::packed(ARRAY, bytes, decoded)])
     }
 

@@ -17,6 +17,10 @@ pub enum CoderError {
     Payload,
     /// The index of the pieces is not one that an encoder writes.
     Index,
+    /// The frame stands for more bits than its coder has for so few bytes.
+    Expansion,
+    /// There is no memory for the array.
+    Memory,
     /// The position, or the number of the piece, is not in the array.
     Position(u64),
 }
@@ -30,6 +34,8 @@ impl fmt::Display for CoderError {
             Self::Count => write!(f, "ones: the count does not fit the array"),
             Self::Payload => write!(f, "payload: no encoder writes this"),
             Self::Index => write!(f, "index: the ends of the pieces do not fit the frame"),
+            Self::Expansion => write!(f, "payload: too few bytes for so many bits"),
+            Self::Memory => write!(f, "array: there is no memory for it"),
             Self::Position(at) => write!(f, "position: {at} is not in the array"),
         }
     }

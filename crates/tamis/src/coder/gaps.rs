@@ -137,18 +137,50 @@ pub fn encode_sorted(values: &[u64], universe: u64) -> Vec<u8> {
 /// Safe on hostile bytes: a number takes at least a bit, so a count that the bytes cannot hold is
 /// refused before anything is allocated.
 pub fn decode_sorted(bytes: &[u8], count: u64, universe: u64) -> Result<Vec<u64>, CoderError> {
-    if count > bytes.len() as u64 * 8 {
-        return Err(CoderError::Truncated);
+    let mut sorted = Sorted::new(bytes, count, universe)?;
+    let mut values = Vec::new();
+    values.try_reserve_exact(count as usize).map_err(|_| CoderError::Memory)?;
+    while let Some(value) = sorted.next()? {
+        values.push(value);
     }
-    let code = Golomb::new(count, universe);
-    let mut reader = Reader::new(bytes);
-    let mut values = Vec::with_capacity(count as usize);
-    let mut last = 0_u64;
-    for _ in 0..count {
-        let gap = reader.gap(&code)?;
-        last = last.checked_add(gap).filter(|&v| v < universe).ok_or(CoderError::Payload)?;
-        values.push(last);
-    }
-    reader.finish()?;
     Ok(values)
+}
+
+/// Reads the numbers that [`encode_sorted`] coded one after the other, so that nobody need hold them all.
+pub(crate) struct Sorted<'a> {
+    reader: Reader<'a>,
+    code: Golomb,
+    universe: u64,
+    last: u64,
+    left: u64,
+}
+
+impl<'a> Sorted<'a> {
+    pub(crate) fn new(bytes: &'a [u8], count: u64, universe: u64) -> Result<Self, CoderError> {
+        if count > bytes.len() as u64 * 8 {
+            return Err(CoderError::Truncated);
+        }
+        let (reader, code) = (Reader::new(bytes), Golomb::new(count, universe));
+        let sorted = Self { reader, code, universe, last: 0, left: count };
+        if count == 0 { sorted.reader.finish().map(|()| sorted) } else { Ok(sorted) }
+    }
+
+    /// How many are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next one; after the last, nothing but the end of the bytes may come.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<u64>, CoderError> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        self.left = left;
+        let gap = self.reader.gap(&self.code)?;
+        let value = self.last.checked_add(gap).filter(|&value| value < self.universe);
+        self.last = value.ok_or(CoderError::Payload)?;
+        if left == 0 {
+            self.reader.finish()?;
+        }
+        Ok(Some(self.last))
+    }
 }

@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Nothing but the zeros that fill the last byte may be left.
-    pub(super) fn finish(self) -> Result<(), CoderError> {
+    pub(super) fn finish(&self) -> Result<(), CoderError> {
         let end = self.bytes.len() as u64 * 8;
         if self.position > end {
             return Err(CoderError::Truncated);

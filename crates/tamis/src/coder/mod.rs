@@ -21,7 +21,10 @@
 //! An array with more ones than zeros is flipped first, so the coders see densities up to 1/2. A
 //! frame has no length and no checksum, which are the container's, but decoding is safe on any
 //! bytes: it never panics, allocates the array and 20 kB more at most, and accepts only what an
-//! encoder could have written.
+//! encoder could have written. Nor does it take long: coders that go through the array bit by bit
+//! have at most [`BITS_PER_BYTE`] bits for each byte of their frame, and an encoder writes sparser
+//! arrays as gaps, whose time goes with the ones. So a frame takes a few hundred nanoseconds for
+//! each of its bytes, and the time to fill the array.
 //!
 //! ```
 //! use tamis::coder::{Effort, decode, encode};
@@ -58,6 +61,16 @@ use range::{Adaptive, Static};
 
 /// In the first byte: zeros and ones are exchanged.
 const FLIPPED: u8 = 0x80;
+
+/// The most bits of array for each byte of a frame of the range coders: a density of 0.3%.
+///
+/// Frozen: a decoder refuses what goes beyond before it starts. Gaps of so few ones are within 0.6%
+/// of the entropy.
+pub const BITS_PER_BYTE: u64 = 256;
+
+/// The same for rANS, whose slots allow no more: a byte of zeros costs log2(2^14 / (2^14 - 255)) bits at
+/// least.
+const RANS_BITS_PER_BYTE: u64 = 4096;
 
 /// Codes an array; at most one byte longer than the array's bytes.
 ///
@@ -103,7 +116,11 @@ fn encode_counted(coder: Coder, words: &[u64], bits: u64, ones: u64) -> Vec<u8> 
         if coder != Coder::Adaptive {
             numbers::put(&mut head, ones);
         }
-        if head.len() + payload.len() <= plain_len {
+        let len = (head.len() + payload.len()) as u64;
+        if matches!(coder, Coder::Static | Coder::Adaptive) && bits > len * BITS_PER_BYTE {
+            return encode_counted(Coder::Gaps, words, bits, count_ones(words));
+        }
+        if len <= plain_len as u64 {
             // Put in front, where the coder's buffer mostly has room: a second array would cost
             // more.
             payload.splice(0..0, head);
@@ -125,49 +142,99 @@ fn encode_plain(words: &[u64], len: usize) -> Vec<u8> {
 
 /// The array in a frame, pieces included.
 ///
-/// `bits` is the caller's, who has bounded it: that many bits are allocated whatever the frame
-/// says.
+/// `bits` is the caller's, who has bounded it: that many bits are allocated, unless the frame is
+/// seen to be wrong before.
 pub fn decode(frame: &[u8], bits: u64) -> Result<Vec<u64>, CoderError> {
-    if frame.first() == Some(&pieces::ID) {
-        return PieceReader::new(frame, bits)?.decode();
-    }
-    let mut words = vec![0; bits.div_ceil(64) as usize];
+    check(frame, bits)?;
+    let len = usize::try_from(bits.div_ceil(64)).map_err(|_| CoderError::Memory)?;
+    let mut words = Vec::new();
+    words.try_reserve_exact(len).map_err(|_| CoderError::Memory)?;
+    words.resize(len, 0);
     decode_into(frame, bits, &mut words)?;
     Ok(words)
 }
 
-/// Decodes a frame that is not cut into pieces, into zeros.
-fn decode_into(frame: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
-    let (&first, rest) = frame.split_first().ok_or(CoderError::Truncated)?;
-    let flipped = first & FLIPPED != 0;
-    match first & !FLIPPED {
-        0 if !flipped => return decode_plain(rest, bits, words),
-        2 if !flipped => return range::decode(rest, words, bits, Adaptive::new()),
-        1 | 3 | 4 => {}
-        _ => return Err(CoderError::Coder(first)),
+/// All that can be said of a frame, pieces included, before there is an array: what no encoder
+/// writes is refused here if it would take long.
+pub(crate) fn check(frame: &[u8], bits: u64) -> Result<(), CoderError> {
+    if frame.first() == Some(&pieces::ID) {
+        return PieceReader::new(frame, bits)?.check();
     }
-    let mut payload = rest;
-    let ones = numbers::take(&mut payload).ok_or(CoderError::Count)?;
-    // Half of the bits is not more than half: such an array is never flipped.
-    if ones > bits / 2 || flipped && ones == bits.div_ceil(2) {
-        return Err(CoderError::Count);
+    Head::parse(frame, bits).map(|_| ())
+}
+
+/// Decodes a frame, pieces included, into zeros.
+pub(crate) fn decode_into(frame: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
+    if frame.first() == Some(&pieces::ID) {
+        return PieceReader::new(frame, bits)?.decode_into(words);
     }
-    match first & !FLIPPED {
-        1 => range::decode(payload, words, bits, Static::new(bits, ones))?,
-        3 => rans::decode(payload, words, bits, ones)?,
-        // Sets that many bits and no other.
-        _ => gaps::decode(payload, words, bits, ones)?,
+    Head::parse(frame, bits)?.decode(bits, words)
+}
+
+/// What stands before the payload of a frame that is not cut into pieces.
+struct Head<'a> {
+    coder: Coder,
+    flipped: bool,
+    ones: u64,
+    payload: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    fn parse(frame: &'a [u8], bits: u64) -> Result<Self, CoderError> {
+        let (&first, mut payload) = frame.split_first().ok_or(CoderError::Truncated)?;
+        let flipped = first & FLIPPED != 0;
+        let coder = match first & !FLIPPED {
+            0 if !flipped => Coder::Plain,
+            1 => Coder::Static,
+            2 if !flipped => Coder::Adaptive,
+            3 => Coder::Rans,
+            4 => Coder::Gaps,
+            _ => return Err(CoderError::Coder(first)),
+        };
+        let mut ones = 0;
+        if !matches!(coder, Coder::Plain | Coder::Adaptive) {
+            ones = numbers::take(&mut payload).ok_or(CoderError::Count)?;
+            // Half of the bits is not more than half: such an array is never flipped.
+            if ones > bits / 2 || flipped && ones == bits.div_ceil(2) {
+                return Err(CoderError::Count);
+            }
+        }
+        let len = frame.len() as u64;
+        let stands_for = |each: u64| bits <= len.saturating_mul(each);
+        match coder {
+            Coder::Plain if (payload.len() as u64) < bits.div_ceil(8) => Err(CoderError::Truncated),
+            Coder::Static | Coder::Adaptive if !stands_for(BITS_PER_BYTE) => {
+                Err(CoderError::Expansion)
+            }
+            Coder::Rans if !stands_for(RANS_BITS_PER_BYTE) => Err(CoderError::Truncated),
+            // A gap takes a bit at least.
+            Coder::Gaps if ones > payload.len() as u64 * 8 => Err(CoderError::Truncated),
+            _ => Ok(Self { coder, flipped, ones, payload }),
+        }
     }
-    if first & !FLIPPED != 4 && count_ones(words) != ones {
-        return Err(CoderError::Count);
+
+    /// Decodes into zeros.
+    fn decode(&self, bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
+        let Self { coder, flipped, ones, payload } = *self;
+        match coder {
+            Coder::Plain => return decode_plain(payload, bits, words),
+            Coder::Adaptive => return range::decode(payload, words, bits, Adaptive::new()),
+            Coder::Static => range::decode(payload, words, bits, Static::new(bits, ones))?,
+            Coder::Rans => rans::decode(payload, words, bits, ones)?,
+            // Sets that many bits and no other.
+            Coder::Gaps => gaps::decode(payload, words, bits, ones)?,
+        }
+        if coder != Coder::Gaps && count_ones(words) != ones {
+            return Err(CoderError::Count);
+        }
+        if !padding_is_zero(words, bits) {
+            return Err(CoderError::Payload);
+        }
+        if flipped {
+            flip(words, bits);
+        }
+        Ok(())
     }
-    if !padding_is_zero(words, bits) {
-        return Err(CoderError::Payload);
-    }
-    if flipped {
-        flip(words, bits);
-    }
-    Ok(())
 }
 
 fn decode_plain(payload: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderError> {

@@ -1,10 +1,9 @@
 //! Numbers in bytes: single ones, sorted ones, fields of a width. Every reader takes what it reads off the front, and `None`
 //! says that the bytes are not what a writer writes.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
-use super::gaps::{decode_sorted, encode_sorted};
+use super::gaps::{Sorted, encode_sorted};
 use crate::bits::{BitReader, BitWriter};
 
 /// Adds a number: seven bits a byte, the lowest first, a set top bit if more follow.
@@ -57,12 +56,16 @@ pub(crate) fn put_sorted(out: &mut Vec<u8>, numbers: &[u64], universe: u64) {
     }
 }
 
-/// At most `most` numbers that [`put_sorted`] added.
-pub(crate) fn take_sorted(bytes: &mut &[u8], universe: u64, most: u64) -> Option<Vec<u64>> {
+/// At most `most` numbers that [`put_sorted`] added, to be read one after the other.
+pub(crate) fn take_sorted<'a>(
+    bytes: &mut &'a [u8],
+    universe: u64,
+    most: u64,
+) -> Option<Sorted<'a>> {
     match take(bytes)? {
-        0 => Some(Vec::new()),
+        0 => Sorted::new(&[], 0, universe).ok(),
         count if count > most => None,
-        count => decode_sorted(take_bytes(bytes)?, count, universe).ok(),
+        count => Sorted::new(take_bytes(bytes)?, count, universe).ok(),
     }
 }
 
@@ -73,17 +76,23 @@ pub(crate) fn put_fields(out: &mut Vec<u8>, fields: impl Iterator<Item = u64>, w
     out.extend(writer.finish());
 }
 
-/// So many fields that [`put_fields`] added.
-pub(crate) fn take_fields(bytes: &mut &[u8], count: usize, width: u32) -> Option<Vec<u64>> {
+/// Hands over so many fields that [`put_fields`] added, in order.
+pub(crate) fn take_fields<'a>(
+    bytes: &mut &[u8],
+    fields: impl ExactSizeIterator<Item = &'a mut u64>,
+    width: u32,
+) -> Option<()> {
     if width == 0 {
-        return Some(vec![0; count]);
+        return Some(());
     }
-    let len = (count as u64).checked_mul(width.into())?.div_ceil(8);
+    let len = (fields.len() as u64).checked_mul(width.into())?.div_ceil(8);
     let (taken, rest) = bytes.split_at_checked(usize::try_from(len).ok()?)?;
     *bytes = rest;
     let mut reader = BitReader::new(taken);
-    let fields = (0..count).map(|_| reader.get(width)).collect::<Option<Vec<u64>>>()?;
-    reader.ends_here().then_some(fields)
+    for field in fields {
+        *field = reader.get(width)?;
+    }
+    reader.ends_here().then_some(())
 }
 
 /// Whether every number is greater than the one before.

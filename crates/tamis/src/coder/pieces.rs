@@ -13,7 +13,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{CoderError, Effort, decode_into, encode};
+use super::{CoderError, Effort, Head, encode};
 
 /// The first byte of a frame that is cut into pieces.
 pub(super) const ID: u8 = 5;
@@ -110,8 +110,12 @@ impl<'a> PieceReader<'a> {
     pub fn piece(&self, number: u64) -> Result<Vec<u64>, CoderError> {
         let frame = self.frame(number)?;
         let bits = piece_len(self.bits, self.log, number);
-        let mut words = vec![0; bits.div_ceil(64) as usize];
-        decode_into(frame, bits, &mut words)?;
+        let head = Head::parse(frame, bits)?;
+        let mut words = Vec::new();
+        let len = usize::try_from(bits.div_ceil(64)).map_err(|_| CoderError::Memory)?;
+        words.try_reserve_exact(len).map_err(|_| CoderError::Memory)?;
+        words.resize(len, 0);
+        head.decode(bits, &mut words)?;
         Ok(words)
     }
 
@@ -126,15 +130,25 @@ impl<'a> PieceReader<'a> {
         Ok(word >> (inside % 64) & 1 == 1)
     }
 
-    /// The whole array, one piece after the other.
-    pub fn decode(&self) -> Result<Vec<u64>, CoderError> {
-        let mut words = vec![0; self.bits.div_ceil(64) as usize];
+    /// Checks what stands before the payload of every piece.
+    pub(super) fn check(&self) -> Result<(), CoderError> {
+        (0..self.pieces()).try_for_each(|number| self.head(number).map(|_| ()))
+    }
+
+    /// Decodes the whole array into zeros, one piece after the other.
+    pub(super) fn decode_into(&self, words: &mut [u64]) -> Result<(), CoderError> {
         let piece_words = usize::try_from(1_u64 << (self.log - 6)).unwrap_or(usize::MAX);
         for (number, piece) in words.chunks_mut(piece_words).enumerate() {
             let number = number as u64;
-            decode_into(self.frame(number)?, piece_len(self.bits, self.log, number), piece)?;
+            self.head(number)?.decode(piece_len(self.bits, self.log, number), piece)?;
         }
-        Ok(words)
+        Ok(())
+    }
+
+    /// What stands before the payload of a piece.
+    fn head(&self, number: u64) -> Result<Head<'a>, CoderError> {
+        let frame = self.frame(number)?;
+        Head::parse(frame, piece_len(self.bits, self.log, number))
     }
 
     /// The bytes of one piece's frame.

@@ -10,40 +10,59 @@
 //!
 //! The counters of a counting filter are Poisson distributed and independent, so each plane is an array of independent bits, for
 //! which the coders are made; together the planes take the entropy of the counters.
+//!
+//! There are [`PLANES`] planes at most. A number that reaches so far is one of very few, the count of a key that came again and
+//! again: how far it goes is written behind the planes, as a number.
+//!
+//! All planes together have at most [`BITS_PER_BYTE`](super::BITS_PER_BYTE) set bits, each a step of a number, for each byte of the
+//! section that they stand in. So what reading takes follows from the bytes.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::numbers::{put_bytes, take_bytes};
-use super::{Effort, decode, encode};
-use crate::bits::{Packed, set, test};
+use super::numbers::{self, put_bytes, take_bytes};
+use super::{BITS_PER_BYTE, Effort, check, count_ones, decode_into, encode};
+use crate::bits::{set, test};
+use crate::filter::Invalid;
+use crate::wire::{Budget, WireError};
+
+/// The most planes. Of the counters of a filter as it is planned, one in 10^14 reaches so far.
+const PLANES: usize = 16;
+
+const DAMAGED: Invalid = Invalid("packed counters are not what an encoder writes");
 
 /// The entropy of all planes, each taken as independent bits of its density.
 pub(crate) fn entropy_bits(numbers: impl Iterator<Item = u64>) -> f64 {
     // How many numbers reach each level.
-    let mut reach: Vec<u64> = vec![0];
+    let mut reach = [0_u64; PLANES + 1];
+    let mut listed = 0_u64;
     for number in numbers {
-        let levels = number as usize + 1;
-        if levels > reach.len() {
-            reach.resize(levels, 0);
+        reach[(number as usize).min(PLANES)] += 1;
+        if number >= PLANES as u64 {
+            let significant = 64 - ((number - PLANES as u64) | 1).leading_zeros();
+            listed += u64::from(significant.div_ceil(7) * 8);
         }
-        reach[number as usize] += 1;
     }
-    for level in (1..reach.len()).rev() {
-        reach[level - 1] += reach[level];
+    for level in (0..PLANES).rev() {
+        reach[level] += reach[level + 1];
     }
-    reach.windows(2).map(|pair| super::entropy_bits(pair[0], pair[1])).sum()
+    let planes: f64 = reach.windows(2).map(|pair| super::entropy_bits(pair[0], pair[1])).sum();
+    planes + listed as f64
 }
 
-/// Adds numbers, which are gone through once for every plane: so no more than a plane is held.
+/// Adds numbers, which are gone through once for every plane: so no more than a plane is held. False if the section is then too short
+/// for all their steps, as it is for nearly equal numbers that nothing else says more of.
 pub(crate) fn put(
     out: &mut Vec<u8>,
     numbers: &(impl Iterator<Item = u64> + Clone),
     effort: Effort,
-) {
+) -> bool {
     let mut left = numbers.clone().count() as u64;
-    let mut level = 0;
-    while left > 0 {
+    let mut steps = 0_u64;
+    for level in 0..PLANES as u64 {
+        if left == 0 {
+            break;
+        }
         let mut plane = vec![0; left.div_ceil(64) as usize];
         let reaching = numbers.clone().filter(|&number| number >= level);
         let mut beyond = 0;
@@ -53,34 +72,63 @@ pub(crate) fn put(
         }
         put_bytes(out, &encode(&plane, left, effort));
         left = beyond;
-        level += 1;
+        steps += beyond;
     }
+    if left > 0 {
+        let far = numbers.clone().filter_map(|number| number.checked_sub(PLANES as u64));
+        far.for_each(|beyond| numbers::put(out, beyond));
+    }
+    steps <= out.len() as u64 * BITS_PER_BYTE
 }
 
-/// So many numbers of `width` bits that [`put`] added. The caller has bounded how many.
-pub(crate) fn take(bytes: &mut &[u8], count: u64, width: u32) -> Option<Packed> {
-    let mut numbers = Packed::zeroed(count, width).ok()?;
-    let mut left = count;
-    let mut level = 0;
-    while left > 0 {
-        let plane = decode(take_bytes(bytes)?, left).ok()?;
-        let (mut at, mut beyond) = (0, 0);
-        for index in 0..count {
-            // The numbers that reach the level have it still.
-            if numbers.get(index) != level {
-                continue;
-            }
-            if test(&plane, at) {
-                if level == numbers.max_value() {
-                    return None;
-                }
-                numbers.set(index, level + 1);
-                beyond += 1;
-            }
-            at += 1;
+/// Hands over every one of `count` numbers that is not zero, with its index. They must be up to `most`, as [`put`] adds them, at the end of a
+/// section of `stored` bytes; the caller has bounded the count.
+pub(crate) fn take(
+    mut rest: &[u8],
+    stored: u64,
+    (count, most): (u64, u64),
+    budget: &mut Budget,
+    mut each: impl FnMut(u64, u64),
+) -> Result<(), WireError> {
+    let mut planes: [Vec<u64>; PLANES] = Default::default();
+    let (mut left, mut steps) = (count, 0_u64);
+    for (level, plane) in planes.iter_mut().enumerate() {
+        if left == 0 {
+            break;
         }
-        left = beyond;
-        level += 1;
+        let frame = take_bytes(&mut rest).ok_or(DAMAGED)?;
+        check(frame, left).map_err(|_| DAMAGED)?;
+        *plane = budget.zeros(left.div_ceil(64))?;
+        decode_into(frame, left, plane).map_err(|_| DAMAGED)?;
+        left = count_ones(plane);
+        steps = steps.saturating_add(left);
+        if steps > stored.saturating_mul(BITS_PER_BYTE) || left > 0 && level as u64 >= most {
+            return Err(DAMAGED.into());
+        }
     }
-    Some(numbers)
+    // The next bit of each plane but the first, whose set bits are walked.
+    let mut next = [0_u64; PLANES];
+    let [first, deeper @ ..] = &planes;
+    for (index, &word) in first.iter().enumerate() {
+        let mut word = word;
+        while word != 0 {
+            let at = index as u64 * 64 + u64::from(word.trailing_zeros());
+            word &= word - 1;
+            let mut number = 1;
+            for (plane, next) in deeper.iter().zip(&mut next) {
+                let bit = *next;
+                *next += 1;
+                if !test(plane, bit) {
+                    break;
+                }
+                number += 1;
+            }
+            if number == PLANES as u64 {
+                let beyond = numbers::take(&mut rest).ok_or(DAMAGED)?;
+                number = number.checked_add(beyond).filter(|&all| all <= most).ok_or(DAMAGED)?;
+            }
+            each(at, number);
+        }
+    }
+    if rest.is_empty() { Ok(()) } else { Err(DAMAGED.into()) }
 }

@@ -220,31 +220,29 @@ impl Stored for CompressedBloom {
         const DAMAGED: Invalid = Invalid("the positions are not what an encoder writes");
         let (label, params) = frame.begin::<Self>()?;
         let CompressedParams { positions: universe, ones, .. } = params;
+        let (low_bits, fence_bits) = EliasFano::part_bits(universe, ones).map_err(WireError::Content)?;
+        let all = EliasFano::planned_bits(universe, ones).ok_or(DAMAGED)? / 8;
         let positions = if frame.next_encoding() == Some(Encoding::Packed) {
             let (bytes, decoded) = frame.packed(POSITIONS)?;
             let mut rest = bytes.as_slice();
-            let positions = numbers::take_sorted(&mut rest, universe, ones).ok_or(DAMAGED)?;
-            if !rest.is_empty()
-                || positions.len() as u64 != ones
-                || decoded != ones * 8
-                || !numbers::strictly_rise(&positions)
-            {
+            let positions = numbers::take_sorted(&mut rest, universe, ones);
+            let mut positions = positions.filter(|numbers| numbers.left() == ones).ok_or(DAMAGED)?;
+            if !rest.is_empty() || ones.checked_mul(8) != Some(decoded) {
                 return Err(DAMAGED.into());
             }
-            EliasFano::new(universe, ones, positions)
+            frame.budget().take(all)?;
+            // One that is damaged ends them, and then there are too few.
+            EliasFano::new(universe, ones, core::iter::from_fn(|| positions.next().ok().flatten()))
         } else {
-            let (low_bits, fence_bits) =
-                EliasFano::part_bits(universe, ones).map_err(WireError::Content)?;
             let lows = frame.array(LOWS, low_bits)?;
-            EliasFano::from_parts(universe, ones, lows, frame.array(FENCES, fence_bits)?)
+            let fences = frame.array(FENCES, fence_bits)?;
+            // Samples are not stored.
+            frame.budget().take(all - (low_bits + fence_bits) / 8)?;
+            EliasFano::from_parts(universe, ones, lows, fences)
         };
         let positions = positions.map_err(|fault| match fault {
             PositionsError::Invalid(fault) => WireError::Content(fault),
-            PositionsError::OutOfMemory(refused) => WireError::Limit {
-                field: "sections",
-                need: refused.bytes,
-                limit: usize::MAX as u64,
-            },
+            PositionsError::OutOfMemory(refused) => refused.into(),
         })?;
         Ok(Self { params, label, positions })
     }

@@ -22,7 +22,9 @@ use crate::any::Kind;
 use crate::coder::{self, Effort, numbers, planes};
 use crate::filter::{Invalid, Label};
 use crate::group::{GROUP_BYTES, put_counts, put_groups, take_counts, take_groups};
-use crate::wire::{self, ContentId, Encoded, Frame, Header, Limits, Object, Payload, WireError};
+use crate::wire::{
+    self, Budget, ContentId, Encoded, Frame, Header, Limits, Object, Payload, WireError,
+};
 
 const IDS: u8 = 0;
 const CHANGE: u8 = 1;
@@ -128,12 +130,12 @@ impl Delta {
 
     fn read_change(&self, frame: &mut Frame<'_>) -> Result<Change, WireError> {
         let param = |at: usize| self.params.get(at).copied().ok_or(DAMAGED);
-        let (bytes, decoded) = frame.packed(CHANGE)?;
+        let section = frame.packed(CHANGE)?;
         match self.kind {
-            Kind::Bloom => Ok(Change::Bits(read_flips(&bytes, decoded, param(0)?)?)),
+            Kind::Bloom => Ok(Change::Bits(read_flips(frame, &section, param(0)?)?)),
             Kind::Blocked => {
                 let bits = param(0)?.checked_mul(param(1)?).ok_or(DAMAGED)?;
-                Ok(Change::Bits(read_flips(&bytes, decoded, bits)?))
+                Ok(Change::Bits(read_flips(frame, &section, bits)?))
             }
             Kind::BalancedSingle
             | Kind::BalancedSequential
@@ -141,11 +143,11 @@ impl Delta {
             | Kind::BalancedPopcount
             | Kind::BalancedTwoChoice => {
                 let bits = param(0)?.checked_mul(param(1)?).ok_or(DAMAGED)?;
-                let flips = read_flips(&bytes, decoded, bits)?;
+                let flips = read_flips(frame, &section, bits)?;
                 let (entries, size) = frame.trimmed(INSERTED)?;
                 let (whole, rest) = entries.as_chunks();
-                let toggled: Vec<u64> =
-                    whole.iter().map(|entry| u64::from_le_bytes(*entry)).collect();
+                let mut toggled: Vec<u64> = frame.budget().vec(whole.len() as u64)?;
+                toggled.extend(whole.iter().map(|entry| u64::from_le_bytes(*entry)));
                 if !rest.is_empty()
                     || size != entries.len() as u64
                     || !numbers::strictly_rise(&toggled)
@@ -157,53 +159,86 @@ impl Delta {
             Kind::Counting => {
                 let (counters, width) = (param(0)?, param(2)?);
                 let width = u32::try_from(width).ok().filter(|width| (1..=16).contains(width));
-                let steps = width.and_then(|width| read_steps(&bytes, decoded, counters, width));
-                Ok(Change::Counters(steps.ok_or(DAMAGED)?))
+                let steps = read_steps(frame, &section, counters, width.ok_or(DAMAGED)?)?;
+                Ok(Change::Counters(steps))
             }
             kind if kind.keeps_identities() => {
-                let (inserted, inserted_size) = frame.packed(INSERTED)?;
-                let sizes = (decoded / GROUP_BYTES, inserted_size / GROUP_BYTES);
-                let moves = self.read_moves(&bytes, &inserted, sizes);
-                Ok(Change::Identities(moves.ok_or(DAMAGED)?))
+                Ok(Change::Identities(self.read_moves(frame, &section)?))
             }
             _ => Err(WireError::Unknown { field: "kind", value: self.kind.name().into() }),
         }
     }
 }
 
-fn read_flips(bytes: &[u8], decoded: u64, bits: u64) -> Result<Flips, Invalid> {
-    if bits.div_ceil(64).checked_mul(8) != Some(decoded) {
-        return Err(DAMAGED);
+/// The bytes of a section, and the memory that it claims.
+type Packed = (Vec<u8>, u64);
+
+fn read_flips(
+    frame: &mut Frame<'_>,
+    (bytes, decoded): &Packed,
+    bits: u64,
+) -> Result<Flips, WireError> {
+    let len = bits.div_ceil(64);
+    if len.checked_mul(8) != Some(*decoded) {
+        return Err(DAMAGED.into());
     }
-    let words = coder::decode(bytes, bits).map_err(|_| DAMAGED)?;
+    coder::check(bytes, bits).map_err(|_| DAMAGED)?;
+    let mut words = frame.budget().zeros(len)?;
+    coder::decode_into(bytes, bits, &mut words).map_err(|_| DAMAGED)?;
     Ok(Flips { bits, words })
 }
 
 impl Delta {
-    /// What goes and what comes, exactly so many of each.
-    fn read_moves(&self, gone: &[u8], inserted: &[u8], sizes: (u64, u64)) -> Option<Moves> {
+    /// What goes and what comes, exactly as many as are claimed.
+    fn read_moves(
+        &self,
+        frame: &mut Frame<'_>,
+        (gone, size): &Packed,
+    ) -> Result<Moves, WireError> {
         let (universe, value_bits) = (self.universe(), self.value_bits());
-        let (&form, mut rest) = gone.split_first()?;
+        let count = |decoded: u64| {
+            let whole = decoded.is_multiple_of(GROUP_BYTES);
+            whole.then_some(decoded / GROUP_BYTES).ok_or(DAMAGED)
+        };
+        let (&form, mut rest) = gone.split_first().ok_or(DAMAGED)?;
         let mut moves = Moves { base_groups: 0, gone: None, removed: None, inserted: Vec::new() };
         match form {
             1 => {
-                moves.base_groups = numbers::take(&mut rest)?;
-                let positions = numbers::take_sorted(&mut rest, moves.base_groups, sizes.0)?;
-                if !numbers::strictly_rise(&positions) {
-                    return None;
-                }
-                let counts = take_counts(&mut rest, positions.len())?;
-                let pairs = positions.into_iter().zip(counts);
-                let gone = pairs.map(|(position, count)| Gone { position, count });
-                moves.gone = Some(gone.collect());
+                moves.base_groups = numbers::take(&mut rest).ok_or(DAMAGED)?;
+                moves.gone =
+                    Some(read_gone(&mut rest, moves.base_groups, count(*size)?, frame.budget())?);
             }
-            0 => moves.removed = Some(take_groups(&mut rest, universe, value_bits, sizes.0)?),
-            _ => return None,
+            0 => {
+                let budget = frame.budget();
+                let removed = take_groups(&mut rest, universe, value_bits, count(*size)?, budget)?;
+                moves.removed = Some(removed);
+            }
+            _ => return Err(DAMAGED.into()),
         }
-        let mut come = inserted;
-        moves.inserted = take_groups(&mut come, universe, value_bits, sizes.1)?;
-        (rest.is_empty() && come.is_empty() && moves.sizes() == sizes).then_some(moves)
+        let (come, size) = frame.packed(INSERTED)?;
+        let mut come = come.as_slice();
+        moves.inserted =
+            take_groups(&mut come, universe, value_bits, count(size)?, frame.budget())?;
+        if rest.is_empty() && come.is_empty() { Ok(moves) } else { Err(DAMAGED.into()) }
     }
+}
+
+/// So many positions among the groups of the base, and how often each goes.
+fn read_gone(
+    rest: &mut &[u8],
+    base_groups: u64,
+    count: u64,
+    budget: &mut Budget,
+) -> Result<Vec<Gone>, WireError> {
+    let positions = numbers::take_sorted(rest, base_groups, count);
+    let mut positions = positions.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
+    let mut gone: Vec<Gone> = budget.vec(count)?;
+    while let Some(position) = positions.next().map_err(|_| DAMAGED)? {
+        gone.push(Gone { position, count: 1 });
+    }
+    take_counts(rest, gone.iter_mut().map(|gone| &mut gone.count)).ok_or(DAMAGED)?;
+    let rises = gone.is_sorted_by(|a, b| a.position < b.position);
+    if rises { Ok(gone) } else { Err(DAMAGED.into()) }
 }
 
 /// Steps as small numbers: +1, -1, +2, -2, ... become 0, 1, 2, 3, ...
@@ -227,20 +262,39 @@ fn write_steps(steps: &Steps) -> Vec<u8> {
     let sizes = steps.changes.iter().map(|&(_, step)| zigzag(step, steps.width));
     let mut out = Vec::new();
     numbers::put_sorted(&mut out, &indices, steps.counters);
-    planes::put(&mut out, &sizes, Effort::Best);
+    let in_time = planes::put(&mut out, &sizes, Effort::Best);
+    debug_assert!(in_time, "an index has a bit at least, and so half as many steps as it may");
     out
 }
 
-fn read_steps(bytes: &[u8], decoded: u64, counters: u64, width: u32) -> Option<Steps> {
-    let mut rest = bytes;
-    let indices = numbers::take_sorted(&mut rest, counters, decoded / 16)?;
-    if (indices.len() as u64).checked_mul(16)? != decoded || !numbers::strictly_rise(&indices) {
-        return None;
+fn read_steps(
+    frame: &mut Frame<'_>,
+    (bytes, decoded): &Packed,
+    counters: u64,
+    width: u32,
+) -> Result<Steps, WireError> {
+    let mut rest = bytes.as_slice();
+    let count = decoded / 16;
+    let indices = numbers::take_sorted(&mut rest, counters, count);
+    let mut indices = indices.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
+    let budget = frame.budget();
+    let mut changes: Vec<(u64, u64)> = budget.vec(count)?;
+    while let Some(index) = indices.next().map_err(|_| DAMAGED)? {
+        changes.push((index, 0));
     }
-    let sizes = planes::take(&mut rest, indices.len() as u64, width)?;
-    let steps: Option<Vec<u64>> = sizes.iter().map(|size| unzigzag(size, width)).collect();
-    let changes = indices.into_iter().zip(steps?).collect();
-    rest.is_empty().then_some(Steps { counters, width, changes })
+    let most = (1 << width) - 1;
+    planes::take(rest, bytes.len() as u64, (count, most), budget, |at, size| {
+        changes[at as usize].1 = size;
+    })?;
+    for (_, step) in &mut changes {
+        *step = unzigzag(*step, width).ok_or(DAMAGED)?;
+    }
+    let rises = changes.is_sorted_by(|a, b| a.0 < b.0);
+    if rises && decoded % 16 == 0 {
+        Ok(Steps { counters, width, changes })
+    } else {
+        Err(DAMAGED.into())
+    }
 }
 
 /// What goes: a byte that says whether by position (1) or by identity (0), then for positions how many groups the base has, then gaps,

@@ -50,7 +50,8 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table
     if bytes.len() as u64 * 8 / u64::from(LOAD_BITS) < params.all_buckets() {
         return Err(ENDS.into());
     }
-    let mut table = new_table(params)?;
+    frame.budget().take(table_bytes(&params))?;
+    let mut table = Table::new(params)?;
     let mut reader = BitReader::new(&bytes);
     for bucket in 0..params.all_buckets() {
         for _ in 0..reader.get(LOAD_BITS).ok_or(ENDS)? {
@@ -69,7 +70,7 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table
         if stash.iter().any(|one| one.identity >= params.universe() || !within(one.value)) {
             return Err(section::LIST_ORDER.into());
         }
-        table.set_stash(&stash).map_err(|_| section::no_memory(u64::MAX))?;
+        table.set_stash(stash);
     }
     Ok(table)
 }
@@ -80,10 +81,6 @@ fn read_cell(reader: &mut BitReader<'_>, params: &DLeftParams) -> Option<Cell> {
         remainder: reader.get(params.remainder())?,
         value: reader.get(params.value())?,
     })
-}
-
-fn new_table(params: DLeftParams) -> Result<Table, WireError> {
-    Table::new(params).map_err(|refused| section::no_memory(refused.bytes))
 }
 
 /// The packed section of a table.
@@ -103,7 +100,12 @@ pub(super) fn unpack(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table
     let bytes = table_bytes(&params);
     let groups =
         section::unpack(frame, section::IDENTITIES, params.universe(), params.value(), bytes)?;
-    let mut table = new_table(params)?;
+    let budget = frame.budget();
+    budget.take(bytes)?;
+    let mut table = Table::new(params)?;
+    table.stash_mut().begin_reading(budget);
     table.add_all(&groups, 0).map_err(|_| section::no_memory(u64::MAX))?;
+    table.stash_mut().end_reading();
+    frame.is_sound();
     Ok(table)
 }

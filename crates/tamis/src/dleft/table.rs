@@ -335,14 +335,13 @@ impl Table {
     }
 
     /// Makes these the stash, as they are.
-    pub(super) fn set_stash(&mut self, entries: &[Group]) -> Result<(), Full> {
-        let full = Full { keys: self.used, inserted: 0 };
-        for &Group { identity, value, count } in entries {
-            if !self.stash.add(identity, value, count) {
-                return Err(full);
-            }
-        }
-        Ok(())
+    pub(super) fn set_stash(&mut self, entries: Vec<Group>) {
+        self.stash = Spill::from_entries(entries);
+    }
+
+    /// What found no cell, to be read.
+    pub(super) fn stash_mut(&mut self) -> &mut Spill {
+        &mut self.stash
     }
 
     /// All that is in, in order of identity and value.

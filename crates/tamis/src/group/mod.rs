@@ -3,12 +3,13 @@
 pub(crate) mod section;
 mod spill;
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 pub(crate) use self::spill::Spill;
 
 use crate::coder::numbers;
+use crate::filter::Invalid;
+use crate::wire::{Budget, WireError};
 
 /// An identity with its value (0 where a kind has none) and how often it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,23 +66,26 @@ pub(crate) fn put_groups(out: &mut Vec<u8>, groups: &[Group], universe: u64, val
 /// Bytes of memory that a group takes.
 pub(crate) const GROUP_BYTES: u64 = size_of::<Group>() as u64;
 
-/// At most `most` groups that [`put_groups`] added; `None` if they are not what it writes.
+const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
+
+/// So many groups that [`put_groups`] added.
 pub(crate) fn take_groups(
     bytes: &mut &[u8],
     universe: u64,
     value_bits: u32,
-    most: u64,
-) -> Option<Vec<Group>> {
-    let identities = numbers::take_sorted(bytes, universe, most)?;
-    let values = numbers::take_fields(bytes, identities.len(), value_bits)?;
-    let counts = take_counts(bytes, identities.len())?;
-    let groups: Vec<Group> = identities
-        .into_iter()
-        .zip(values)
-        .zip(counts)
-        .map(|((identity, value), count)| Group { identity, value, count })
-        .collect();
-    groups.is_sorted_by(|a, b| a.key() < b.key()).then_some(groups)
+    count: u64,
+    budget: &mut Budget,
+) -> Result<Vec<Group>, WireError> {
+    let identities = numbers::take_sorted(bytes, universe, count);
+    let mut identities = identities.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
+    let mut groups = budget.vec(count)?;
+    while let Some(identity) = identities.next().map_err(|_| DAMAGED)? {
+        groups.push(Group { identity, value: 0, count: 1 });
+    }
+    let values = groups.iter_mut().map(|group| &mut group.value);
+    numbers::take_fields(bytes, values, value_bits).ok_or(DAMAGED)?;
+    take_counts(bytes, groups.iter_mut().map(|group| &mut group.count)).ok_or(DAMAGED)?;
+    if groups.is_sorted_by(|a, b| a.key() < b.key()) { Ok(groups) } else { Err(DAMAGED.into()) }
 }
 
 /// Adds counts, which are all but always one: which are not, and these.
@@ -92,16 +96,19 @@ pub(crate) fn put_counts(out: &mut Vec<u8>, counts: &[u64]) {
     several.for_each(|(_, &count)| numbers::put(out, count));
 }
 
-/// Counts that [`put_counts`] added.
-pub(crate) fn take_counts(bytes: &mut &[u8], len: usize) -> Option<Vec<u64>> {
-    let several = numbers::take_sorted(bytes, len as u64, len as u64)?;
-    if !numbers::strictly_rise(&several) {
-        return None;
+/// Sets counts, which are all one, to those that [`put_counts`] added.
+pub(crate) fn take_counts<'a>(
+    bytes: &mut &[u8],
+    mut counts: impl ExactSizeIterator<Item = &'a mut u64>,
+) -> Option<()> {
+    let len = counts.len() as u64;
+    let mut several = numbers::take_sorted(bytes, len, len)?;
+    let mut next = 0;
+    while let Some(at) = several.next().ok()? {
+        // They rise strictly.
+        let count = counts.nth(usize::try_from(at.checked_sub(next)?).ok()?)?;
+        next = at + 1;
+        *count = numbers::take(bytes).filter(|&count| count > 1)?;
     }
-    let mut counts = vec![1; len];
-    for at in several {
-        let count = numbers::take(bytes)?;
-        *counts.get_mut(at as usize).filter(|_| count > 1)? = count;
-    }
-    Some(counts)
+    Some(())
 }

@@ -47,9 +47,8 @@ pub(crate) fn unpack(
     let count = decoded.checked_sub(table_bytes).ok_or(DAMAGED)? / GROUP_BYTES;
     check_decoded(decoded - count * GROUP_BYTES, table_bytes)?;
     let mut rest = bytes.as_slice();
-    let groups = take_groups(&mut rest, universe, value_bits, count);
-    let whole = |groups: &Vec<Group>| rest.is_empty() && groups.len() as u64 == count;
-    Ok(groups.filter(whole).ok_or(DAMAGED)?)
+    let groups = take_groups(&mut rest, universe, value_bits, count, frame.budget())?;
+    if rest.is_empty() { Ok(groups) } else { Err(DAMAGED.into()) }
 }
 
 /// The few that have no cell.
@@ -62,14 +61,14 @@ pub(crate) fn list<'a>(role: u8, groups: &[Group]) -> Payload<'a> {
 
 /// What [`list`] lists: at least one, in order.
 pub(crate) fn read_list(frame: &mut Frame<'_>, role: u8) -> Result<Vec<Group>, WireError> {
-    let (bytes, _) = frame.trimmed(role)?;
+    let (bytes, decoded) = frame.trimmed(role)?;
+    check_decoded(decoded, bytes.len() as u64)?;
     let (entries, rest) = bytes.as_chunks::<24>();
     let group = |entry: &[u8; 24]| {
         let number = |at: usize| u64::from_le_bytes(entry.as_chunks::<8>().0[at]);
         Group { identity: number(0), value: number(1), count: number(2) }
     };
-    let mut groups = Vec::new();
-    groups.try_reserve_exact(entries.len()).map_err(|_| no_memory(bytes.len() as u64))?;
+    let mut groups = frame.budget().vec(entries.len() as u64)?;
     groups.extend(entries.iter().map(group));
     let in_order = groups.is_sorted_by(|a, b| a.key() < b.key());
     if groups.is_empty() || !rest.is_empty() || !in_order || groups.iter().any(|one| one.count == 0)

@@ -6,18 +6,38 @@
 
 use alloc::vec::Vec;
 
-use super::Group;
+use super::{GROUP_BYTES, Group};
+use crate::wire::Budget;
 
 /// The list, in order of identity and value, every pair once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spill {
     entries: Vec<Group>,
+    /// The most entries: any number, but while a table is read.
+    most: usize,
+}
+
+impl Default for Spill {
+    fn default() -> Self {
+        Self::from_entries(Vec::new())
+    }
 }
 
 impl Spill {
     /// These entries, which are in order, every pair once, and none of them 0 times.
     pub(crate) fn from_entries(entries: Vec<Group>) -> Self {
-        Self { entries }
+        Self { entries, most: usize::MAX }
+    }
+
+    /// Takes no more entries than there is memory for while a table is read, until [`end_reading`](Self::end_reading).
+    pub(crate) fn begin_reading(&mut self, budget: &Budget) {
+        // Old and new are there at once when the list doubles.
+        self.most = (budget.left() / (3 * GROUP_BYTES)) as usize;
+    }
+
+    /// Takes any number of entries again.
+    pub(crate) fn end_reading(&mut self) {
+        self.most = usize::MAX;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -67,7 +87,7 @@ impl Spill {
         match self.find(identity, value) {
             Ok(at) => self.entries[at].count = self.entries[at].count.saturating_add(count),
             Err(at) => {
-                if self.entries.try_reserve(1).is_err() {
+                if self.entries.len() >= self.most || self.entries.try_reserve(1).is_err() {
                     return false;
                 }
                 self.entries.insert(at, Group { identity, value, count });

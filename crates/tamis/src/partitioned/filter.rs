@@ -273,16 +273,29 @@ impl Stored for PartitionedBloom {
         }
         let hashes = u64::from(self.params.hashes());
         let most = u64::from(self.params.candidates()) - u64::from(hashes > 1);
-        for group in 0..self.params.groups() {
-            let fields = (0..hashes).map(|index| choices.get(group * hashes + index));
-            let empty = fields.clone().all(|field| field == 0);
-            let falling = choices.get(group * hashes) <= most
-                && fields.clone().zip(fields.clone().skip(1)).all(|(field, next)| field > next)
-                && (hashes > 1 || !empty);
-            if !empty && !falling {
-                return Err(Invalid(
-                    "the functions of a group are not different candidates in falling order",
-                ));
+        if hashes == 1 && most == choices.max_value() {
+            return Ok(()); // Any field is a candidate, or none.
+        }
+        // Groups without functions are all zeros, and may be far more than the bytes that came: only set bits are looked at.
+        let group_bits = hashes * u64::from(choices.width());
+        let mut checked = 0;
+        for (index, &word) in choices.words().as_slice().iter().enumerate() {
+            if word == 0 {
+                continue;
+            }
+            let first = (index as u64 * 64 / group_bits).max(checked);
+            checked = ((index as u64 * 64 + 63) / group_bits + 1).min(self.params.groups());
+            for group in first..checked {
+                let fields = (0..hashes).map(|index| choices.get(group * hashes + index));
+                let empty = fields.clone().all(|field| field == 0);
+                let falling = choices.get(group * hashes) <= most
+                    && fields.clone().zip(fields.clone().skip(1)).all(|(field, next)| field > next)
+                    && (hashes > 1 || !empty);
+                if !empty && !falling {
+                    return Err(Invalid(
+                        "the functions of a group are not different candidates in falling order",
+                    ));
+                }
             }
         }
         Ok(())

@@ -28,10 +28,14 @@ pub(crate) fn decode(
     params: RankParams,
     cells: u64,
 ) -> Result<Table, WireError> {
-    if cells > params.layout().all_cells() {
+    let layout = params.layout();
+    if cells > layout.all_cells() {
         return Err(Invalid("more cells are in use than there are").into());
     }
-    let words = frame.raw(roles[0], params.layout().bits())?;
+    let words = frame.raw(roles[0], layout.bits())?;
+    // A bit for each extension while they are checked.
+    let extensions = layout.groups.saturating_mul(layout.second + layout.third);
+    frame.budget().take(extensions.div_ceil(8) + 16)?;
     let mut spill = Spill::default();
     if frame.has_more() {
         let entries = section::read_list(frame, roles[1])?;

@@ -22,7 +22,7 @@ use super::table::{MAX_COPIES, MAX_COUNTER, Mode, Table};
 use crate::bits::{BitReader, BitWriter};
 use crate::filter::Invalid;
 use crate::group::{Group, section};
-use crate::wire::{Frame, Payload, WireError};
+use crate::wire::{Budget, Frame, Payload, WireError};
 
 const CELLS: u8 = 0;
 
@@ -75,11 +75,13 @@ pub(super) fn decode(
     // In the order of the cells, so that both are gone through once.
     let surplus = if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
     let mut surplus = surplus.into_iter().peekable();
-    let mut table = new_table(params, mode)?;
+    let mut table = new_table(params, mode, frame.budget())?;
     let mut reader = BitReader::new(&bytes);
     let (mut cells, mut groups, mut chains) = (Vec::new(), Vec::new(), Chains::default());
     for number in 0..layout.buckets {
-        read_bucket(&mut reader, &params, &mut cells).ok_or(ENDS)?;
+        read_bucket(&mut reader, &params, &mut cells, frame.budget())?;
+        groups.clear();
+        frame.budget().reserve(&mut groups, cells.len())?;
         groups_of(&params, number, &cells, mode, &mut groups)?;
         for group in &mut groups {
             if let Some(more) = surplus.next_if(|more| more.key() == group.key()) {
@@ -96,11 +98,17 @@ pub(super) fn decode(
     if surplus.next().is_some() {
         return Err(section::LIST_ORDER.into());
     }
+    table.spill_mut().end_reading();
+    frame.is_sound();
     Ok(table)
 }
 
-fn new_table(params: RankParams, mode: Mode) -> Result<Table, WireError> {
-    Table::new(params, mode).map_err(|refused| section::no_memory(refused.bytes))
+/// An empty table that is to be read.
+fn new_table(params: RankParams, mode: Mode, budget: &mut Budget) -> Result<Table, WireError> {
+    budget.take(decoded_bytes(&params))?;
+    let mut table = Table::new(params, mode)?;
+    table.spill_mut().begin_reading(budget);
+    Ok(table)
 }
 
 /// A cell that was read: its location, its number in the bucket, its content.
@@ -111,9 +119,10 @@ fn read_bucket(
     reader: &mut BitReader<'_>,
     params: &RankParams,
     cells: &mut Vec<Numbered>,
-) -> Option<()> {
+    budget: &mut Budget,
+) -> Result<(), WireError> {
     let layout = params.layout();
-    let base = reader.get(layout.locations)?;
+    let base = reader.get(layout.locations).ok_or(ENDS)?;
     cells.clear();
     let empty = Cell { print: 0, extra: 0 };
     let chains = (0..layout.locations).filter(|at| base >> at & 1 == 1);
@@ -122,26 +131,28 @@ fn read_bucket(
     let most = reader.left() / u64::from(1 + layout.fingerprint + layout.extra);
     let mut number = 0;
     while number < cells.len() {
-        if reader.get(1)? == 1 {
-            if cells.len() as u64 >= most || cells.try_reserve(1).is_err() {
-                return None;
+        if reader.get(1).ok_or(ENDS)? == 1 {
+            let next = u32::try_from(cells.len()).map_err(|_| ENDS)?;
+            if u64::from(next) >= most {
+                return Err(ENDS.into());
             }
-            cells.push((cells[number].0, u32::try_from(cells.len()).ok()?, empty));
+            budget.reserve(cells, 1)?;
+            cells.push((cells[number].0, next, empty));
         }
         number += 1;
     }
     for (.., cell) in &mut *cells {
-        cell.print = reader.get(layout.fingerprint)?;
+        cell.print = reader.get(layout.fingerprint).ok_or(ENDS)?;
     }
     for (.., cell) in &mut *cells {
-        cell.extra = reader.get(layout.extra)?;
+        cell.extra = reader.get(layout.extra).ok_or(ENDS)?;
     }
     // By number too, so that chains stay as they are; a stable sort would take memory for a long bucket.
     cells.sort_unstable_by_key(|&(location, number, _)| (location, number));
-    Some(())
+    Ok(())
 }
 
-/// The groups of a bucket whose cells are these, which must be as [`encode`] writes them.
+/// The groups of a bucket whose cells are these, which must be as [`encode`] writes them; `groups` has room for them.
 fn groups_of(
     params: &RankParams,
     number: u64,
@@ -150,8 +161,6 @@ fn groups_of(
     groups: &mut Vec<Group>,
 ) -> Result<(), WireError> {
     let start = number * params.identities_per_bucket();
-    groups.clear();
-    groups.try_reserve(cells.len()).map_err(|_| section::no_memory(u64::MAX))?;
     let same = |a: &Numbered, b: &Numbered| {
         (a.0, a.2.print) == (b.0, b.2.print) && (mode != Mode::Map || a.2.extra == b.2.extra)
     };
@@ -212,7 +221,9 @@ pub(super) fn unpack(
     if mode == Mode::Set && groups.iter().any(|group| group.count > 1) {
         return Err(Invalid("an identity is in a set twice").into());
     }
-    let mut table = new_table(params, mode)?;
+    let mut table = new_table(params, mode, frame.budget())?;
     table.fill_all(&groups).map_err(|_| section::no_memory(u64::MAX))?;
+    table.spill_mut().end_reading();
+    frame.is_sound();
     Ok(table)
 }

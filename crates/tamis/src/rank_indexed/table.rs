@@ -96,6 +96,11 @@ impl Table {
         (self.store.as_words(), self.cells, &self.spill)
     }
 
+    /// What found no cell, to be read.
+    pub(crate) fn spill_mut(&mut self) -> &mut Spill {
+        &mut self.spill
+    }
+
     pub(crate) fn params(&self) -> &RankParams {
         &self.params
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{CHUNK, Limits, MAGIC, VERSION, WireError};
+use super::{CHUNK, MAGIC, VERSION, WireError};
 use crate::any::Kind;
 use crate::bits::Line;
 use crate::digest::{HashId, Hasher};
@@ -160,7 +160,7 @@ impl Header {
     }
 
     /// Parses a whole header whose input is `total` bytes long.
-    pub(super) fn parse(bytes: &[u8], total: u64, limits: Limits) -> Result<Self, WireError> {
+    pub(super) fn parse(bytes: &[u8], total: u64) -> Result<Self, WireError> {
         let (body, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
         // First of all: what is damaged must not be blamed on a field.
         if u64_at(checksum, 0) != xxh3_64(body) {
@@ -195,7 +195,6 @@ impl Header {
             sections: Vec::with_capacity(body[15].into()),
         };
         let mut end = bytes.len() as u64;
-        let mut memory = 0_u64;
         for entry in table.chunks_exact(ENTRY) {
             let section = parse_entry(entry)?;
             if section.expected_offset(end) != Some(section.offset) {
@@ -206,7 +205,6 @@ impl Header {
                 });
             }
             end = section.offset.saturating_add(section.stored);
-            memory = memory.saturating_add(section.decoded);
             header.sections.push(section);
         }
         if end > total {
@@ -220,9 +218,6 @@ impl Header {
                 value: total - end,
                 expected: "no bytes follow the last section",
             });
-        }
-        if memory > limits.memory {
-            return Err(WireError::Limit { field: "sections", need: memory, limit: limits.memory });
         }
         Ok(header)
     }

@@ -11,6 +11,7 @@
 //! and decoding ends in the structure's own `validate()`. Opening shared bytes in place checks the
 //! header only; `verify` checks the rest.
 
+mod budget;
 mod content;
 mod encode;
 #[cfg(feature = "std")]
@@ -29,6 +30,7 @@ pub use header::{Encoding, Header, Object, Section};
 pub use map::map;
 pub use reader::{Frame, Source};
 
+pub(crate) use budget::Budget;
 pub(crate) use encode::{Payload, encode, encode_parts, planned_len, planned_sections};
 
 /// The first eight bytes: not text, not UTF-8, and broken by any transfer that touches line ends.
@@ -40,22 +42,29 @@ pub const VERSION: u16 = 1;
 /// Data is checked in chunks of this many bytes, so that a part can be trusted without reading all.
 pub const CHUNK: usize = 1 << 20;
 
-/// What a decoder may spend on one input.
+/// What a decoder may spend on one input, whoever made it.
+///
+/// The time follows from the memory and from the bytes that come: at most a second of processor time for every gigabyte that is
+/// allowed, and two microseconds for every byte of input. So a few bytes that claim much are answered or refused at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes of memory for the decoded structure.
+    /// Most bytes of memory that are held at once while reading, everything included: the filter or delta itself, stored bytes that
+    /// have to be unpacked, lists that the filter is built from. Beyond it there is a megabyte at most, for small things.
+    ///
+    /// A filter in its plain form takes little more than its own size; unpacking takes the packed bytes as well, and 24 bytes for
+    /// each identity where a kind keeps them.
     pub memory: u64,
 }
 
 impl Default for Limits {
-    /// 4 GiB.
+    /// 1 GiB: a machine with 4 GB can read two files at once and has as much left.
     fn default() -> Self {
-        Self { memory: 1 << 32 }
+        Self { memory: 1 << 30 }
     }
 }
 
 impl Limits {
-    /// No limit beyond the bytes that are there.
+    /// No limit but the memory of the machine: for bytes that come from oneself.
     pub const NONE: Self = Self { memory: u64::MAX };
 }
 
@@ -92,7 +101,7 @@ pub enum WireError {
         field: &'static str,
     },
     /// The field would take more memory than [`Limits`] allow, or than there is.
-    #[error("{field}: {need} bytes are beyond the limit of {limit}")]
+    #[error("{field}: {need} bytes are beyond the limit of {limit}; raise it if you trust the source")]
     Limit {
         /// The field.
         field: &'static str,

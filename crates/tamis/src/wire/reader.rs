@@ -1,16 +1,14 @@
 //! Reading: from a slice, from any source of known length, or in place from shared bytes.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::header::{CHECKSUM, Encoding, FIXED, Header, Object, Section, u64_at};
-use super::{CHUNK, Limits, WireError};
-use crate::bits::{SharedBytes, Words};
+use super::{Budget, CHUNK, Limits, WireError};
+use crate::bits::{Line, SharedBytes, Words};
 use crate::coder;
-use crate::filter::Invalid;
-use crate::filter::{Label, Params, Stored};
+use crate::filter::{Invalid, Label, Params, Stored};
 
 /// Where bytes come from: a slice, a file.
 pub trait Source {
@@ -39,6 +37,9 @@ pub struct Frame<'a> {
     header: Header,
     body: Body<'a>,
     next: usize,
+    budget: Budget,
+    /// Whether the filter was built by its own insertions, so that nothing is left to check.
+    sound: bool,
 }
 
 enum Body<'a> {
@@ -61,15 +62,22 @@ impl<'a> Frame<'a> {
         let mut bytes = fixed.to_vec();
         bytes.resize(len, 0);
         fetch(source, &mut bytes[FIXED..], "header")?;
-        let header = Header::parse(&bytes, total, limits)?;
-        Ok(Self { header, body: Body::Streamed { source, position: len as u64 }, next: 0 })
+        let header = Header::parse(&bytes, total)?;
+        // What is claimed is taken piece by piece; what claims too much is refused before anything is read.
+        let claimed = header.sections.iter().map(|section| section.decoded);
+        let mut budget = Budget::new(limits);
+        budget.take(claimed.fold(0, u64::saturating_add))?;
+        let (body, budget) =
+            (Body::Streamed { source, position: len as u64 }, Budget::new(limits));
+        Ok(Self { header, body, next: 0, budget, sound: false })
     }
 
-    /// Checks the header of bytes whose sections will be used where they lie.
+    /// Checks the header of bytes whose sections will be used where they lie. What cannot be is read, within the default limits.
     pub fn share(bytes: &'a SharedBytes) -> Result<Self, WireError> {
         let mut source = (**bytes).as_ref();
         let header = Frame::read(&mut source, Limits::NONE)?.header;
-        Ok(Self { header, body: Body::Shared(bytes), next: 0 })
+        let (body, budget) = (Body::Shared(bytes), Budget::new(Limits::default()));
+        Ok(Self { header, body, next: 0, budget, sound: false })
     }
 
     /// The header.
@@ -79,16 +87,33 @@ impl<'a> Frame<'a> {
 
     /// The filter inside, with every section read.
     pub(crate) fn into_filter<F: Stored>(mut self) -> Result<F, WireError> {
-        let filter = F::from_frame(&mut self)?;
+        self.read_filter()
+    }
+
+    /// The filter inside, with every section read and every invariant checked.
+    pub(crate) fn into_checked_filter<F: Stored>(mut self) -> Result<F, WireError> {
+        let filter: F = self.read_filter()?;
+        if !self.sound {
+            filter.validate()?;
+        }
+        Ok(filter)
+    }
+
+    fn read_filter<F: Stored>(&mut self) -> Result<F, WireError> {
+        let filter = F::from_frame(self)?;
         self.finish()?;
         Ok(filter)
     }
 
-    /// The filter inside, with every section read and every invariant checked.
-    pub(crate) fn into_checked_filter<F: Stored>(self) -> Result<F, WireError> {
-        let filter: F = self.into_filter()?;
-        filter.validate()?;
-        Ok(filter)
+    /// What reading may still take.
+    pub(crate) fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    /// Says that the filter was built by its own insertions: what these leave need not be checked, and a large table of which few bytes came
+    /// would take long to check.
+    pub(crate) fn is_sound(&mut self) {
+        self.sound = true;
     }
 
     /// Label and params of the filter, which must be of this kind.
@@ -112,16 +137,14 @@ impl<'a> Frame<'a> {
         let len = bits.div_ceil(64);
         if self.next_encoding() == Some(Encoding::Packed) {
             let (bytes, decoded) = self.packed(role)?;
-            if decoded != len * 8 {
+            if len.checked_mul(8) != Some(decoded) {
                 return Err(wrong_length(decoded));
             }
-            let words = coder::decode(&bytes, bits)
-                .map_err(|_| Invalid("a packed array is not what an encoder writes"))?;
-            return Words::from_slice(&words).map_err(|refused| WireError::Limit {
-                field: "section length",
-                need: refused.bytes,
-                limit: usize::MAX as u64,
-            });
+            let damaged = |_| Invalid("a packed array is not what an encoder writes");
+            coder::check(&bytes, bits).map_err(damaged)?;
+            let mut words = self.budget.words(len)?;
+            coder::decode_into(&bytes, bits, words.as_mut_slice()).map_err(damaged)?;
+            return Ok(words);
         }
         self.raw(role, bits)
     }
@@ -134,24 +157,16 @@ impl<'a> Frame<'a> {
         if len.checked_mul(8) != Some(section.decoded) {
             return Err(wrong_length(section.decoded));
         }
-        let beyond = WireError::Limit {
-            field: "section length",
-            need: section.decoded,
-            limit: usize::MAX as u64,
-        };
         if let Body::Shared(bytes) = &self.body {
-            let (Ok(offset), Ok(len)) = (usize::try_from(section.offset), usize::try_from(len))
-            else {
-                return Err(beyond);
-            };
-            return Words::shared(bytes, offset, len).ok_or(WireError::Value {
+            // The header was parsed against the length of these bytes, so both are numbers of theirs.
+            let words = Words::shared(bytes, section.offset as usize, len as usize);
+            return words.ok_or(WireError::Value {
                 field: "section offset",
                 value: section.offset,
                 expected: "words in place need a little-endian machine and aligned bytes",
             });
         }
-        // Raw data is all there, so this allocates no more than the input has.
-        let mut words = Words::zeroed(len).map_err(|_| beyond)?;
+        let mut words = self.budget.words(len)?;
         words.fill_from_le_bytes(|bytes| self.fill(&section, bytes))?;
         Ok(words)
     }
@@ -194,15 +209,7 @@ impl<'a> Frame<'a> {
     fn bytes(&mut self, role: u8, encoding: Encoding) -> Result<(Vec<u8>, u64), WireError> {
         let section = self.next_section(role)?;
         check_encoding(&section, encoding)?;
-        // All of it is there: the header was parsed against the input's length.
-        let mut bytes = Vec::new();
-        let beyond = |_| WireError::Limit {
-            field: "section length",
-            need: section.stored,
-            limit: usize::MAX as u64,
-        };
-        bytes.try_reserve_exact(section.stored as usize).map_err(beyond)?;
-        bytes.resize(section.stored as usize, 0);
+        let mut bytes = self.budget.zeros(section.stored)?;
         self.fill(&section, &mut bytes)?;
         Ok((bytes, section.decoded))
     }
@@ -211,7 +218,7 @@ impl<'a> Frame<'a> {
     fn fill(&mut self, section: &Section, bytes: &mut [u8]) -> Result<(), WireError> {
         match &mut self.body {
             Body::Streamed { source, position } => {
-                let checksums = read_checksums(*source, position, section)?;
+                let checksums = read_checksums(*source, position, section, &mut self.budget)?;
                 read_chunks(*source, &checksums, bytes)?;
                 *position += section.stored;
                 Ok(())
@@ -221,7 +228,8 @@ impl<'a> Frame<'a> {
                 let mut position =
                     before.map_or(self.header.encoded_len(), |last| last.offset + last.stored);
                 let mut source = &(***shared).as_ref()[position as usize..];
-                let checksums = read_checksums(&mut source, &mut position, section)?;
+                let checksums =
+                    read_checksums(&mut source, &mut position, section, &mut self.budget)?;
                 read_chunks(&mut source, &checksums, bytes)
             }
         }
@@ -293,19 +301,23 @@ fn read_checksums(
     source: &mut dyn Source,
     position: &mut u64,
     section: &Section,
+    budget: &mut Budget,
 ) -> Result<Vec<u8>, WireError> {
-    // The header was parsed against the input's length, so all this is there.
-    let mut lead = vec![0; (section.offset - *position) as usize];
-    fetch(source, &mut lead, "section padding")?;
+    // The header was parsed against the input's length, so all this is there, and its sums do not overflow.
+    let list = section.chunks() * CHECKSUM as u64;
+    let mut padding = [0; Line::BYTES];
+    let padding = &mut padding[..(section.offset - *position - list) as usize];
+    fetch(source, padding, "section padding")?;
     *position = section.offset;
-    let list = lead.split_off(lead.len() - section.chunks() as usize * CHECKSUM);
-    if let Some(byte) = lead.iter().find(|&&byte| byte != 0) {
+    if let Some(byte) = padding.iter().find(|&&byte| byte != 0) {
         return Err(WireError::Value {
             field: "section padding",
             value: (*byte).into(),
             expected: "zeros",
         });
     }
+    let mut list = budget.zeros(list)?;
+    fetch(source, &mut list, "section checksums")?;
     if xxh3_64(&list) != section.checksum {
         return Err(WireError::Checksum { field: "section checksums" });
     }

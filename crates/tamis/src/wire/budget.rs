@@ -1,0 +1,83 @@
+//! What reading may take: the one place where memory is counted, before it is allocated.
+
+use alloc::vec::Vec;
+
+use super::{Limits, WireError};
+use crate::bits::{OutOfMemory, Words};
+
+/// Bytes that reading has taken, and the most that it may take.
+///
+/// Nothing is given back while a filter is read: what lives shortly, such as the stored bytes of a packed section, is there until the
+/// filter is nearly done, and a sum that only grows is easy to trust.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: u64,
+    taken: u64,
+}
+
+impl Budget {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limit: limits.memory, taken: 0 }
+    }
+
+    /// Counts bytes that are about to be allocated; beyond the limit an error.
+    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), WireError> {
+        let need = self.taken.saturating_add(bytes);
+        if need > self.limit {
+            return Err(WireError::Limit { field: "sections", need, limit: self.limit });
+        }
+        self.taken = need;
+        Ok(())
+    }
+
+    /// What is left.
+    pub(crate) fn left(&self) -> u64 {
+        self.limit - self.taken
+    }
+
+    /// An empty vector with room for `len`.
+    pub(crate) fn vec<T>(&mut self, len: u64) -> Result<Vec<T>, WireError> {
+        let bytes = len.saturating_mul(size_of::<T>() as u64);
+        self.take(bytes)?;
+        let mut vec = Vec::new();
+        let room = usize::try_from(len).map_err(|_| no_memory(bytes))?;
+        vec.try_reserve_exact(room).map_err(|_| no_memory(bytes))?;
+        Ok(vec)
+    }
+
+    /// `len` zeros.
+    pub(crate) fn zeros<T: Clone + Default>(&mut self, len: u64) -> Result<Vec<T>, WireError> {
+        let mut zeros = self.vec(len)?;
+        zeros.resize(len as usize, T::default());
+        Ok(zeros)
+    }
+
+    /// `len` words of zero.
+    pub(crate) fn words(&mut self, len: u64) -> Result<Words, WireError> {
+        self.take(len.saturating_mul(8))?;
+        Ok(Words::zeroed(len)?)
+    }
+
+    /// Makes room in a vector for so many more.
+    pub(crate) fn reserve<T>(&mut self, vec: &mut Vec<T>, more: usize) -> Result<(), WireError> {
+        if vec.capacity() - vec.len() >= more {
+            return Ok(());
+        }
+        // Doubled, so that the sum of all that was taken is twice what is there at last; old and new are there at once.
+        let room = (2 * vec.capacity()).max(vec.len() + more);
+        let bytes = (room as u64).saturating_mul(size_of::<T>() as u64);
+        self.take(bytes)?;
+        vec.try_reserve_exact(room - vec.len()).map_err(|_| no_memory(bytes))
+    }
+}
+
+/// The limit allows it, and there is no memory all the same.
+fn no_memory(bytes: u64) -> WireError {
+    WireError::Limit { field: "sections", need: bytes, limit: usize::MAX as u64 }
+}
+
+impl From<OutOfMemory> for WireError {
+    fn from(refused: OutOfMemory) -> Self {
+        no_memory(refused.bytes)
+    }
+}
