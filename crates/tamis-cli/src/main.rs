@@ -1,6 +1,7 @@
 //! `tamis`: set membership on the command line, in the fewest bits.
 
 mod keys;
+mod mapped;
 mod numbers;
 mod progress;
 mod show;

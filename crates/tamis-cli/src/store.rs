@@ -4,13 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
-use tamis::wire::{self, Frame, Header, MAGIC, ReadSource};
-use tamis::{AnyFilter, Limits, SharedBytes, WireError};
+use tamis::wire::{Frame, Header, MAGIC, ReadSource};
+use tamis::{AnyFilter, Limits, WireError};
 
 use crate::keys::Keys;
+use crate::mapped;
 use crate::target::PUBLIC;
 
 /// Whether a path stands for stdin or stdout.
@@ -64,19 +65,23 @@ pub(crate) fn open_in_place(path: &Path) -> Result<AnyFilter> {
         }
         let file = File::open(path)?;
         check_magic(&file)?;
-        Ok(AnyFilter::open(&wire::map(&file)?)?)
+        Ok(AnyFilter::open(&mapped::map(&file)?)?)
     };
     open().with_context(|| name(path))
 }
 
-/// The bytes of a filter file: mapped, or read if they come through a pipe. They start as a filter does; that is all
-/// that has been checked.
-pub(crate) fn bytes(path: &Path) -> Result<SharedBytes> {
-    let bytes = || -> Result<SharedBytes> {
-        Ok(match Input::open(path)? {
-            Input::File(file) => wire::map(&file)?,
-            Input::Stream(mut stream) => Arc::new(read_stream(&mut stream)?),
-        })
+/// The bytes of a filter file. They start as a filter does; that is all that has been checked.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>> {
+    let bytes = || -> Result<Vec<u8>> {
+        match Input::open(path)? {
+            Input::File(mut file) => {
+                let mut bytes = Vec::new();
+                bytes.try_reserve_exact(usize::try_from(file.metadata()?.len())?)?;
+                file.read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
+            Input::Stream(mut stream) => read_stream(&mut stream),
+        }
     };
     bytes().with_context(|| name(path))
 }
@@ -111,10 +116,23 @@ pub(crate) fn one_stdin(filter: &Path, keys: &Keys) -> Result<()> {
     Ok(())
 }
 
-/// What a file of this length may take: its own size, however large it is. A small file that claims to decode into
-/// much must still stay below the default.
+/// What `--limit` says, if it was given.
+static LIMIT: OnceLock<u64> = OnceLock::new();
+
+/// Takes `--limit`, before anything is read.
+pub(crate) fn set_limit(bytes: Option<u64>) {
+    if let Some(bytes) = bytes {
+        LIMIT.get_or_init(|| bytes);
+    }
+}
+
+/// How much more memory than bytes a large file may take without `--limit`: what is not packed is there twice while it is laid out.
+const LARGER: u64 = 3;
+
+/// What reading a file of this length may take. A small one that claims to decode into much must stay below the default.
 pub(crate) fn limits(file_bytes: u64) -> Limits {
-    Limits { memory: Limits::default().memory.max(file_bytes) }
+    let default = || Limits::default().memory.max(file_bytes.saturating_mul(LARGER));
+    Limits { memory: LIMIT.get().copied().unwrap_or_else(default) }
 }
 
 /// The header, if it is whole, whatever has become of the sections.

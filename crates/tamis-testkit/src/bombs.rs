@@ -4,7 +4,8 @@
 //! array of zeros has few bytes), most are lies. Reading must answer or refuse all of them within the memory, and in a time
 //! that the memory and the few bytes justify.
 
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use tamis::wire::{CHUNK, Encoding, MAGIC, Object, VERSION};
 use tamis::{AnyParams, Goal, Kind};
@@ -75,9 +76,8 @@ fn with_length(bytes: &[u8]) -> Vec<u8> {
 
 /// Frames of every coder that stand for this many bits, or say so.
 fn frames(bits: u64) -> Vec<(&'static str, Vec<u8>)> {
-    let headed = |id: u8, ones: u64, payload: &[u8]| {
-        [vec![id], number(ones), payload.to_vec()].concat()
-    };
+    let headed =
+        |id: u8, ones: u64, payload: &[u8]| [vec![id], number(ones), payload.to_vec()].concat();
     // Pieces of one frame each.
     let pieces = |log: u32, frame: &[u8]| {
         let count = bits.div_ceil(1 << log) as usize;
@@ -140,138 +140,197 @@ fn table_bytes(params: &AnyParams) -> u64 {
 ///
 /// When a planned filter cannot be planned.
 pub fn bombs(memory: u64) -> Vec<Bomb> {
-    let mut bombs = Vec::new();
-    let mut put = |name: String, delta: bool, kind, params: &[u64], sections: &[Section]| {
-        let object = if delta { Object::Delta } else { Object::Filter };
-        bombs.push(Bomb { name, bytes: file(object, kind, params, sections), delta });
-    };
+    let mut bombs = Bombs(Vec::new());
     // What arrays leave for the frame itself and for lines.
     let bits = (memory - (1 << 16)) / 64 * 64 * 8;
-    let ids = || (0, Encoding::Trimmed, vec![7; 32], 32);
-    let packed = |role, bytes: Vec<u8>, decoded| (role, Encoding::Packed, bytes, decoded);
-
-    let small_balanced = |kind| values(&planned(kind, 1000, 0.01));
     for (name, frame) in frames(bits) {
-        let array = |frame: &[u8]| packed(0, frame.to_vec(), bits / 8);
-        let change = |frame: &[u8]| packed(1, frame.to_vec(), bits / 8);
-        put(format!("bloom: {name}"), false, Kind::Bloom, &[bits, 3], &[array(&frame)]);
-        put(format!("bloom delta: {name}"), true, Kind::Bloom, &[bits, 3], &[ids(), change(&frame)]);
-        let blocks = [bits / 512, 512, 8];
-        put(format!("blocked: {name}"), false, Kind::Blocked, &blocks, &[array(&frame)]);
-        for kind in [Kind::BalancedSingle, Kind::BalancedMht, Kind::BalancedTwoChoice] {
-            let mut params = small_balanced(kind);
-            (params[0], params[7]) = (bits / params[1], 0);
-            put(format!("{}: {name}", kind.name()), false, kind, &params, &[array(&frame)]);
-            let listed = (2, Encoding::Trimmed, Vec::new(), 0);
-            let sections = [ids(), change(&frame), listed];
-            put(format!("{} delta: {name}", kind.name()), true, kind, &params, &sections);
-        }
-        for (candidates, hashes, fields) in [(3, 1, 2), (2, 1, 2), (4, 2, 4), (5, 2, 6)] {
-            let groups = bits / fields;
-            let params = [64, 1, groups, candidates, hashes];
-            let sections = [
-                packed(0, vec![4, 0], 8),
-                packed(1, frame.clone(), (groups * fields).div_ceil(64) * 8),
-            ];
-            let name = format!("partitioned {candidates} {hashes}: {name}");
-            put(name, false, Kind::Partitioned, &params, &sections);
-        }
-        for width in [1, 2, 4, 8, 16] {
-            let counters = bits / width * 3 / 4;
-            let decoded = (counters * width).div_ceil(64) * 8;
-            let full = with_length(&[0x84, 0]).repeat(400);
-            for (more, rest) in [("", &[][..]), (", then full planes", &full), (", a list", &[5; 900])]
-            {
-                let planes = [with_length(&frame), rest.to_vec()].concat();
-                let name = format!("counting of {width} bits: {name}{more}");
-                put(name, false, Kind::Counting, &[counters, 3, width], &[packed(0, planes, decoded)]);
-            }
-        }
+        bombs.arrays(name, &frame, bits);
+        bombs.choices(name, &frame, bits);
+        bombs.counters(name, &frame, bits);
     }
-    for planes in [1, 15, 16, 17, 300] {
-        for width in [1, 4, 16] {
-            let counters = bits / width * 3 / 4;
-            let bytes = with_length(&[0x84, 0]).repeat(planes);
-            let decoded = (counters * width).div_ceil(64) * 8;
-            let name = format!("counting of {width} bits: {planes} full planes");
-            put(name, false, Kind::Counting, &[counters, 3, width], &[packed(0, bytes, decoded)]);
-        }
-    }
-    let steps = |claimed: u64| {
-        let gaps = [number(claimed), with_length(&[0; 100])].concat();
-        packed(1, [gaps, with_length(&[0x84, 0]).repeat(300)].concat(), claimed * 16)
-    };
-    for claimed in [0, 700, 800, memory / 16] {
-        let name = format!("counting delta of {claimed}");
-        put(name, true, Kind::Counting, &[1 << 40, 3, 16], &[ids(), steps(claimed)]);
-    }
-
-    let groups = |claimed: u64, gaps: &[u8], counts: &[u8]| {
-        let gaps = if claimed == 0 { Vec::new() } else { with_length(gaps) };
-        [number(claimed), gaps, counts.to_vec()].concat()
-    };
-    let often = [vec![3], with_length(&[0x10]), number(u64::MAX).repeat(3)].concat();
-    let forms: Vec<(&str, u64, Vec<u8>)> = vec![
-        ("nothing", 0, groups(0, &[], &[0])),
-        ("few often", 3, groups(3, &[0; 30], &often)),
-        ("many claimed", 1 << 20, groups(1 << 20, &[0; 30], &[0])),
-        ("all in one place", 800, groups(800, &[0; 6000], &[0])),
-        ("a count without end", 0, vec![0xff; 40]),
-    ];
-    let identities = [
+    bombs.full_planes(bits);
+    bombs.steps(memory);
+    for kind in [
         Kind::RankIndexed,
         Kind::RankSet,
         Kind::RankCounting,
         Kind::RankMap,
         Kind::BlockedRank,
         Kind::DLeft,
-    ];
-    for kind in identities {
-        for rate in [0.5_f64, 0.01, 1e-4] {
-            // A bit a key less than any of them takes, so that they come close to the memory or go beyond it.
-            let per_key = 1.4 * (2.5 - rate.log2());
-            let keys = (memory as f64 * 8.0 / per_key) as u64;
-            for keys in [keys / 4, keys / 2, keys] {
-                let params = planned(kind, keys, rate);
-                let (table, params) = (table_bytes(&params), values(&params));
-                for (name, count, bytes) in &forms {
-                    let sections = [packed(2, bytes.clone(), table + count * 24)];
-                    let name = format!("{} {keys} {rate}: {name}", kind.name());
-                    put(name, false, kind, &params, &sections);
-                }
-                let cells = (0, Encoding::Trimmed, vec![0xff; 200], table);
-                let name = format!("{} {keys} {rate}: trimmed", kind.name());
-                put(name, false, kind, &params, &[cells]);
+    ] {
+        bombs.identities(kind, memory);
+        bombs.moves(kind);
+    }
+    bombs.hidden_backs(memory);
+    bombs.positions(memory);
+    bombs.0
+}
+
+fn packed(role: u8, bytes: Vec<u8>, decoded: u64) -> Section {
+    (role, Encoding::Packed, bytes, decoded)
+}
+
+/// The content ids of a delta.
+fn ids() -> Section {
+    (0, Encoding::Trimmed, vec![7; 32], 32)
+}
+
+/// So many identities, their gaps and their counts.
+fn groups(claimed: u64, gaps: &[u8], counts: &[u8]) -> Vec<u8> {
+    let gaps = if claimed == 0 { Vec::new() } else { with_length(gaps) };
+    [number(claimed), gaps, counts.to_vec()].concat()
+}
+
+/// Identities with how many they claim to be.
+fn lists() -> Vec<(&'static str, u64, Vec<u8>)> {
+    let often = [vec![3], with_length(&[0x10]), number(u64::MAX).repeat(3)].concat();
+    vec![
+        ("nothing", 0, groups(0, &[], &[0])),
+        ("few often", 3, groups(3, &[0; 30], &often)),
+        ("many claimed", 1 << 20, groups(1 << 20, &[0; 30], &[0])),
+        ("all in one place", 800, groups(800, &[0; 6000], &[0])),
+        ("a count without end", 0, vec![0xff; 40]),
+    ]
+}
+
+struct Bombs(Vec<Bomb>);
+
+impl Bombs {
+    fn filter(&mut self, name: String, kind: Kind, params: &[u64], sections: &[Section]) {
+        let bytes = file(Object::Filter, kind, params, sections);
+        self.0.push(Bomb { name, bytes, delta: false });
+    }
+
+    fn delta(&mut self, name: String, kind: Kind, params: &[u64], sections: &[Section]) {
+        let bytes = file(Object::Delta, kind, params, sections);
+        self.0.push(Bomb { name, bytes, delta: true });
+    }
+
+    /// A frame as the array of every kind that has one, and as a change of it.
+    fn arrays(&mut self, name: &str, frame: &[u8], bits: u64) {
+        let array = || packed(0, frame.to_vec(), bits / 8);
+        let change = || packed(1, frame.to_vec(), bits / 8);
+        self.filter(format!("bloom: {name}"), Kind::Bloom, &[bits, 3], &[array()]);
+        self.delta(format!("bloom delta: {name}"), Kind::Bloom, &[bits, 3], &[ids(), change()]);
+        self.filter(format!("blocked: {name}"), Kind::Blocked, &[bits / 512, 512, 8], &[array()]);
+        for kind in [Kind::BalancedSingle, Kind::BalancedMht, Kind::BalancedTwoChoice] {
+            let mut params = values(&planned(kind, 1000, 0.01));
+            (params[0], params[7]) = (bits / params[1], 0);
+            self.filter(format!("{}: {name}", kind.name()), kind, &params, &[array()]);
+            let listed = (2, Encoding::Trimmed, Vec::new(), 0);
+            let sections = [ids(), change(), listed];
+            self.delta(format!("{} delta: {name}", kind.name()), kind, &params, &sections);
+        }
+    }
+
+    /// A frame as the choices of a partitioned filter.
+    fn choices(&mut self, name: &str, frame: &[u8], bits: u64) {
+        for (candidates, hashes, fields) in [(3, 1, 2), (2, 1, 2), (4, 2, 4), (5, 2, 6)] {
+            let groups = bits / fields;
+            let decoded = (groups * fields).div_ceil(64) * 8;
+            let sections = [packed(0, vec![4, 0], 8), packed(1, frame.to_vec(), decoded)];
+            let params = [64, 1, groups, candidates, hashes];
+            let name = format!("partitioned {candidates} {hashes}: {name}");
+            self.filter(name, Kind::Partitioned, &params, &sections);
+        }
+    }
+
+    /// Counters of every width, with these bytes as their planes.
+    fn planes(&mut self, name: &str, planes: &[u8], width: u64, bits: u64) {
+        let counters = bits / width * 3 / 4;
+        let section = packed(0, planes.to_vec(), (counters * width).div_ceil(64) * 8);
+        let name = format!("counting of {width} bits: {name}");
+        self.filter(name, Kind::Counting, &[counters, 3, width], &[section]);
+    }
+
+    /// A frame as the first plane of counters.
+    fn counters(&mut self, name: &str, frame: &[u8], bits: u64) {
+        let full = with_length(&[0x84, 0]).repeat(400);
+        for width in [1, 2, 4, 8, 16] {
+            let behind = [("", &[][..]), (", then full planes", &full), (", a list", &[5; 900])];
+            for (more, rest) in behind {
+                let planes = [&with_length(frame), rest].concat();
+                self.planes(&format!("{name}{more}"), &planes, width, bits);
             }
         }
+    }
+
+    fn full_planes(&mut self, bits: u64) {
+        for planes in [1, 15, 16, 17, 300] {
+            let bytes = with_length(&[0x84, 0]).repeat(planes);
+            for width in [1, 4, 16] {
+                self.planes(&format!("{planes} full planes"), &bytes, width, bits);
+            }
+        }
+    }
+
+    /// Changes of counters.
+    fn steps(&mut self, memory: u64) {
+        for claimed in [0, 700, 800, memory / 16] {
+            let gaps = [number(claimed), with_length(&[0; 100])].concat();
+            let bytes = [gaps, with_length(&[0x84, 0]).repeat(300)].concat();
+            let sections = [ids(), packed(1, bytes, claimed * 16)];
+            let name = format!("counting delta of {claimed}");
+            self.delta(name, Kind::Counting, &[1 << 40, 3, 16], &sections);
+        }
+    }
+
+    /// Tables of a kind that keeps identities, with few of them.
+    fn identities(&mut self, kind: Kind, memory: u64) {
+        for rate in [0.5_f64, 0.01] {
+            // About what they take, so that they come close to the memory or go beyond it.
+            let per_key = 1.4 * (2.5 - rate.log2());
+            let most = (memory as f64 * 8.0 / per_key) as u64;
+            for keys in [most / 2, most] {
+                let params = planned(kind, keys, rate);
+                let (table, params) = (table_bytes(&params), values(&params));
+                let about = format!("{} {keys} {rate}", kind.name());
+                for (name, count, bytes) in lists() {
+                    let sections = [packed(2, bytes, table + count * 24)];
+                    self.filter(format!("{about}: {name}"), kind, &params, &sections);
+                }
+                let cells = (0, Encoding::Trimmed, vec![0xff; 200], table);
+                self.filter(format!("{about}: trimmed"), kind, &params, &[cells]);
+            }
+        }
+    }
+
+    /// Identities that go and come.
+    fn moves(&mut self, kind: Kind) {
         let universe = 1 << 40;
         let params: &[u64] = if kind == Kind::BlockedRank { &[universe] } else { &[universe, 8] };
-        for (name, count, bytes) in &forms {
-            let none = groups(0, &[], &[0]);
-            let sections =
-                [ids(), packed(1, [&[0][..], bytes].concat(), count * 24), packed(2, none, 0)];
-            put(format!("{} delta: {name} go", kind.name()), true, kind, params, &sections);
+        for (name, count, bytes) in lists() {
+            let goes = packed(1, [&[0][..], &bytes].concat(), count * 24);
+            let sections = [ids(), goes, packed(2, groups(0, &[], &[0]), 0)];
+            self.delta(format!("{} delta: {name} go", kind.name()), kind, params, &sections);
             let gone = [vec![1], number(u64::MAX), vec![0, 0]].concat();
-            let sections = [ids(), packed(1, gone, 0), packed(2, bytes.clone(), count * 24)];
-            put(format!("{} delta: {name} come", kind.name()), true, kind, params, &sections);
+            let sections = [ids(), packed(1, gone, 0), packed(2, bytes, count * 24)];
+            self.delta(format!("{} delta: {name} come", kind.name()), kind, params, &sections);
         }
     }
-    // What lies behind the blocks is not in the claim.
-    for (share, per_block) in [(2, 256), (4, 256), (2, 40), (1, 1)] {
-        let blocks = memory / 64 / share;
-        for (locations, cells, fingerprint) in [(1, 1, 1), (64, 49, 8), (60, 26, 16)] {
-            let params = [blocks, locations, cells, fingerprint, blocks * per_block];
-            let sections = [packed(2, groups(0, &[], &[0]), blocks * 64)];
-            let name = format!("blocked-rank {params:?}");
-            put(name, false, Kind::BlockedRank, &params, &sections);
+
+    /// Blocks behind which more lies than the claim says.
+    fn hidden_backs(&mut self, memory: u64) {
+        for (share, per_block) in [(2, 256), (4, 256), (2, 40), (1, 1)] {
+            let blocks = memory / 64 / share;
+            for (locations, cells, fingerprint) in [(1, 1, 1), (64, 49, 8), (60, 26, 16)] {
+                let params = [blocks, locations, cells, fingerprint, blocks * per_block];
+                let sections = [packed(2, groups(0, &[], &[0]), blocks * 64)];
+                let name = format!("blocked-rank {params:?}");
+                self.filter(name, Kind::BlockedRank, &params, &sections);
+            }
         }
     }
-    for (positions, ones) in [(1 << 62, 0), (1 << 62, 50), (1 << 62, memory / 8), (1 << 20, 1 << 20)] {
-        let bytes = groups(ones, &[0; 100], &[]);
-        let name = format!("compressed {ones} of {positions}");
-        put(name, false, Kind::Compressed, &[positions, 2, ones], &[packed(2, bytes, ones * 8)]);
+
+    /// Positions of a compressed filter.
+    fn positions(&mut self, memory: u64) {
+        let all = [(1 << 62, 0), (1 << 62, 50), (1 << 62, memory / 8), (1 << 20, 1 << 20)];
+        for (positions, ones) in all {
+            let section = packed(2, groups(ones, &[0; 100], &[]), ones * 8);
+            let name = format!("compressed {ones} of {positions}");
+            self.filter(name, Kind::Compressed, &[positions, 2, ones], &[section]);
+        }
     }
-    bombs
 }
 
 /// Processor time of this thread. (Elsewhere than on Linux the time that has passed.)
@@ -280,11 +339,11 @@ pub fn bombs(memory: u64) -> Vec<Bomb> {
 ///
 /// When the system does not say.
 pub fn processor_time() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
     if cfg!(target_os = "linux") {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
         let ran = text.split(' ').next().and_then(|ran| ran.parse().ok());
         return Duration::from_nanos(ran.expect("nanoseconds"));
     }
-    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    START.get_or_init(std::time::Instant::now).elapsed()
+    START.get_or_init(Instant::now).elapsed()
 }

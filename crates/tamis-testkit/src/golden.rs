@@ -29,6 +29,24 @@ pub fn in_place() -> Vec<PathBuf> {
     ending_in("mapped")
 }
 
+/// Packed golden filters.
+///
+/// # Panics
+///
+/// When the folder cannot be read.
+pub fn packed() -> Vec<PathBuf> {
+    ending_in("packed")
+}
+
+/// Golden deltas.
+///
+/// # Panics
+///
+/// When the folder cannot be read.
+pub fn deltas() -> Vec<PathBuf> {
+    ending_in("delta")
+}
+
 fn ending_in(wanted: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder()).expect("the golden folder");
     let mut files: Vec<PathBuf> = entries

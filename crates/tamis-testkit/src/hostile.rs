@@ -1,17 +1,17 @@
 //! Attacks on the decoder.
 
-use tamis::wire::{Encoding, Frame};
-use tamis::{AnyFilter, Limits, WireError};
+use tamis::wire::{Encoding, Frame, Object};
+use tamis::{AnyFilter, Delta, Digest, Effort, Filter, Limits, WireError};
 use tamis_report::memory;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What a decoder may allocate at once beyond the size of its input: its own bookkeeping.
-const SLACK: usize = 16 << 10;
+use crate::bombs;
+
+/// What a decoder may hold beyond its limit, and beyond the input where that is raw: its own bookkeeping.
+const SLACK: u64 = 1 << 20;
+const RAW_SLACK: u64 = 16 << 10;
 /// What it may spend on input that is not raw, and so may stand for more than it is long.
-const LIMITS: Limits = Limits { memory: 4 << 20 };
-/// How many bytes the cells of a trimmed bucket take for a byte of input while they are sorted: 24 a bit, in a vector that
-/// doubles.
-const TRIMMED: usize = 8 * 24 * 2;
+pub const LIMITS: Limits = Limits { memory: 4 << 20 };
 
 /// Whether all sections of a header that is whole are raw.
 pub fn is_raw(bytes: &[u8]) -> bool {
@@ -20,22 +20,154 @@ pub fn is_raw(bytes: &[u8]) -> bool {
     frame.is_ok_and(|frame| frame.header().sections.iter().all(|it| it.encoding == Encoding::Raw))
 }
 
-/// Decodes and checks that no single allocation was larger than the input or the limits can justify.
+/// Decodes and checks that no more was held at any time than the input or the limits can justify.
 ///
 /// # Panics
 ///
-/// When the decoder allocated more.
+/// When the decoder held more.
 pub fn decode(bytes: &[u8]) -> Result<AnyFilter, WireError> {
-    let most = if is_raw(bytes) {
-        bytes.len()
-    } else {
-        (LIMITS.memory as usize).max(bytes.len() * TRIMMED)
-    };
-    memory::forget_largest();
-    let result = AnyFilter::decode(bytes, LIMITS);
-    let largest = memory::largest();
-    assert!(largest <= most + SLACK, "allocated {largest} for {}", bytes.len());
+    let most = if is_raw(bytes) { bytes.len() as u64 + RAW_SLACK } else { LIMITS.memory + SLACK };
+    let (result, peak) = memory::peak_of(|| AnyFilter::decode(bytes, LIMITS));
+    assert!(peak <= most, "held {peak} for {} bytes: {result:?}", bytes.len());
     result
+}
+
+/// As [`decode`], for a delta.
+///
+/// # Panics
+///
+/// As [`decode`].
+pub fn decode_delta(bytes: &[u8]) -> Result<Delta, WireError> {
+    let (result, peak) = memory::peak_of(|| Delta::decode(bytes, LIMITS));
+    assert!(peak <= LIMITS.memory + SLACK, "held {peak} for {} bytes", bytes.len());
+    result
+}
+
+/// Uses a filter that was accepted in every way, and checks that it keeps its laws and holds no more meanwhile than the limit or, where
+/// it grows, an old and a new one twice as large.
+///
+/// # Panics
+///
+/// When it does not.
+pub fn use_fully(mut filter: AnyFilter) {
+    let held = filter.footprint() / 8;
+    let ((), peak) = memory::peak_of(|| {
+        filter.validate().expect("what was decoded is valid");
+        let content = filter.content_id();
+        for bytes in [
+            filter.encode().to_vec(),
+            filter.pack(Effort::Fast).to_vec(),
+            filter.pack(Effort::Best).to_vec(),
+        ] {
+            let again = AnyFilter::decode(&bytes, Limits::NONE).expect("own bytes");
+            assert_eq!(again.content_id(), content, "own bytes are another content");
+        }
+        for digest in [0, 1, 0x1234_5678_9abc_def0, u64::MAX].map(Digest) {
+            filter.contains_digest(digest);
+            let inserted = filter.as_insert().is_some_and(|it| it.insert_digest(digest).is_ok());
+            assert!(!inserted || filter.contains_digest(digest), "lost");
+            if let Some(count) = filter.as_count() {
+                count.count_digest(digest);
+            }
+            if let Some(remove) = filter.as_remove() {
+                let _ = remove.remove_digest(digest);
+            }
+        }
+        filter.validate().expect("what was used is valid");
+        let _ = (filter.rate(), filter.fill());
+    });
+    let most = LIMITS.memory.max(4 * held) + SLACK;
+    assert!(held + peak <= most, "{} held {held} and {peak} in use", filter.kind().name());
+}
+
+/// Numbers that are wrong in many places.
+fn strange(random: u64) -> u64 {
+    let power = 1_u64 << (random >> 8 & 63);
+    match random & 7 {
+        0 => 0,
+        1 => u64::MAX,
+        2 => power - 1,
+        3 => power + 1,
+        4 => random >> 32,
+        5 => random >> 50,
+        _ => power,
+    }
+}
+
+/// The bytes of a valid file after one to four changes, with right checksums: bytes, params, claimed lengths, data that is cut, longer, or
+/// repeated. `None` if nothing readable came of it.
+pub fn mutated(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
+    let mut turn = 0;
+    let mut random = || {
+        turn += 1;
+        Digest(seed).word(turn)
+    };
+    let mut source = bytes;
+    let header = Frame::read(&mut source, Limits::NONE).ok()?.header().clone();
+    let mut params = header.params.clone();
+    let mut sections: Vec<bombs::Section> = header
+        .sections
+        .iter()
+        .map(|it| {
+            let data = bytes[it.offset as usize..(it.offset + it.stored) as usize].to_vec();
+            (it.role, it.encoding, data, it.decoded)
+        })
+        .collect();
+    for _ in 0..=random() % 4 {
+        let section = random() as usize % sections.len();
+        let (role, encoding, data, decoded) = &mut sections[section];
+        let at = random() as usize % data.len().max(1);
+        match random() % 16 {
+            0 => *decoded = strange(random()),
+            1 => *decoded = decoded.wrapping_add(strange(random())),
+            2 | 3 => {
+                let param = random() as usize % params.len().max(1);
+                if let Some(param) = params.get_mut(param) {
+                    *param = match random() % 4 {
+                        0 => param.wrapping_mul(2),
+                        1 => *param / 2,
+                        2 => param.wrapping_add(strange(random()) & 7).wrapping_sub(3),
+                        _ => strange(random()),
+                    };
+                }
+            }
+            // An array that becomes larger, with the claim that goes with it.
+            4 => {
+                let factor = 1 << (random() % 16);
+                *decoded = decoded.wrapping_mul(factor);
+                if let Some(first) = params.first_mut() {
+                    *first = first.wrapping_mul(factor);
+                }
+            }
+            5 => data.truncate(at),
+            6 => data.insert(at.min(data.len()), random() as u8),
+            7 => {
+                let part = data[at.min(data.len())..].to_vec();
+                data.extend(part);
+            }
+            8 => {
+                let end = (at + 24).min(data.len());
+                data[at.min(end)..end].fill(if random() % 2 == 0 { 0xff } else { 0 });
+            }
+            9 => *role = random() as u8 % 8,
+            10 => {
+                *encoding =
+                    [Encoding::Raw, Encoding::Trimmed, Encoding::Packed][random() as usize % 3];
+            }
+            _ => {
+                if let Some(byte) = data.get_mut(at) {
+                    *byte ^= 1 << (random() % 8) | random() as u8 & random() as u8;
+                }
+            }
+        }
+    }
+    for (_, encoding, data, decoded) in &mut sections {
+        if *encoding == Encoding::Raw {
+            *decoded = data.len() as u64;
+        }
+    }
+    let object = if random() % 64 == 0 { Object::Delta } else { header.object };
+    Some(bombs::file(object, header.kind, &params, &sections))
 }
 
 /// Every truncation and every changed byte of valid bytes must be refused.

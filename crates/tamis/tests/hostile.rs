@@ -61,6 +61,46 @@ fn changes_behind_right_checksums_are_refused_or_harmless() {
     }
 }
 
+/// Every golden file, in every form, changed at random behind right checksums: `TAMIS_HOSTILE` inputs, or a few thousand. Peaks are watched while
+/// they are read and while what is accepted is used.
+#[test]
+fn mutated_files_stay_within_the_limit() {
+    let inputs = std::env::var("TAMIS_HOSTILE")
+        .map_or(6_000, |inputs| inputs.parse().expect("TAMIS_HOSTILE: a number of inputs"));
+    let filters = golden::files().into_iter().chain(golden::in_place()).chain(golden::packed());
+    let filters: Vec<_> = filters.map(|path| (std::fs::read(&path).unwrap(), path)).collect();
+    let deltas: Vec<_> = golden::deltas()
+        .into_iter()
+        .map(|path| {
+            let base = std::fs::read(path.with_extension("tamis")).unwrap();
+            (std::fs::read(&path).unwrap(), AnyFilter::decode(&base, Limits::default()).unwrap())
+        })
+        .collect();
+    let (mut accepted, mut patches) = (0, 0);
+    for seed in 0..inputs {
+        let all = (filters.len() + deltas.len()) as u64;
+        let at = (seed % all) as usize;
+        if let Some((bytes, path)) = filters.get(at) {
+            let Some(changed) = hostile::mutated(bytes, seed) else { continue };
+            let Ok(filter) = hostile::decode(&changed) else { continue };
+            accepted += 1;
+            println!("{seed} {}", path.display());
+            hostile::use_fully(filter);
+        } else {
+            let (bytes, base) = &deltas[at - filters.len()];
+            let Some(changed) = hostile::mutated(bytes, seed) else { continue };
+            let Ok(delta) = hostile::decode_delta(&changed) else { continue };
+            patches += 1;
+            let mut patched = base.clone();
+            if delta.apply(&mut patched).is_err() {
+                assert_eq!(&patched, base, "half done");
+            }
+        }
+    }
+    println!("{inputs} inputs: {accepted} filters and {patches} deltas accepted");
+    assert!(accepted > inputs / 50 && patches > inputs / 1000, "{accepted} {patches} of {inputs}");
+}
+
 /// Writes a little-endian word.
 fn put(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());

@@ -46,6 +46,9 @@ pub(crate) struct Check {
     json: bool,
 
     /// Answer from the file in place, without reading and checking all of it first
+    ///
+    /// The file must not be changed or cut while it is in use: then answers may be wrong, or the program ends with a signal. (Verbs of
+    /// tamis replace files by renaming, which does no harm.)
     #[arg(long)]
     mmap: bool,
 

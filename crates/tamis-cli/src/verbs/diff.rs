@@ -165,9 +165,8 @@ impl Patch {
 /// Reads a delta and checks all that can be checked without its base.
 fn load_delta(path: &Path) -> Result<Delta> {
     let bytes = store::bytes(path)?;
-    let bytes = (*bytes).as_ref();
     let limits = store::limits(bytes.len() as u64);
-    Delta::decode(bytes, limits).with_context(|| store::name(path))
+    Delta::decode(&bytes, limits).with_context(|| store::name(path))
 }
 
 /// Facts of a file that holds a delta; `None` if it holds something else.
@@ -176,7 +175,6 @@ pub(crate) fn facts_of(path: &Path) -> Result<Option<Facts>> {
         return Ok(None); // Read once, and it is a filter more often than not.
     }
     let bytes = store::bytes(path)?;
-    let bytes = (*bytes).as_ref();
     // The object of the header, as `docs/wire.md` has it.
     if bytes.get(10) != Some(&(tamis::wire::Object::Delta as u8)) {
         return Ok(None);

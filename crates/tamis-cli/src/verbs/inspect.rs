@@ -71,8 +71,8 @@ struct Part {
 
 impl Inspect {
     pub(crate) fn run(self) -> Result<Outcome> {
-        let shared = store::bytes(&self.filter)?;
-        let bytes = (*shared).as_ref();
+        let bytes = store::bytes(&self.filter)?;
+        let bytes = bytes.as_slice();
         let header = store::header(bytes).with_context(|| store::name(&self.filter))?;
         let decoded = AnyFilter::decode(bytes, store::limits(bytes.len() as u64));
         let facts = Facts {

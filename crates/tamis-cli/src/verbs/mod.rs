@@ -24,6 +24,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::{numbers, store};
+
 /// Is this key in the set? Filters that answer in a few bits a key.
 ///
 /// A filter answers "no" with certainty and "yes" with a small, chosen probability of being wrong: its rate.
@@ -48,6 +50,13 @@ Exit status: 0 if all went well, 1 if nothing matched or a key was absent, 2 on 
 pub(crate) struct Cli {
     #[command(subcommand)]
     verb: Verb,
+
+    /// Most memory that reading a filter or delta may take, such as 4GiB [default: 1GiB, or three times the file's size]
+    ///
+    /// A few bytes may stand for a large filter. What would take more than this is refused before it is read. Raise it for large packed
+    /// files that you trust: unpacking takes 24 bytes a key where a kind keeps identities.
+    #[arg(long, global = true, value_name = "BYTES", value_parser = numbers::bytes)]
+    limit: Option<u64>,
 }
 
 #[derive(Subcommand)]
@@ -77,6 +86,7 @@ enum Verb {
 impl Cli {
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<Outcome> {
+        store::set_limit(self.limit);
         match self.verb {
             Verb::Build(verb) => verb.run(),
             Verb::Add(verb) => verb.run(),

@@ -462,7 +462,8 @@ impl<S: Scheme> Stored for Balanced<S> {
             let (bytes, decoded) = frame.trimmed(LIST)?;
             let (whole, rest) = bytes.as_chunks();
             let entries = whole.iter().map(|bytes| u64::from_le_bytes(*bytes));
-            let sorted = entries.clone().is_sorted_by(|a, b| a < b) && entries.clone().next() != Some(0);
+            let sorted =
+                entries.clone().is_sorted_by(|a, b| a < b) && entries.clone().next() != Some(0);
             let slots = slots_for(planned, entries.len() as u64);
             if !rest.is_empty() || !sorted || slots == 0 || slots.checked_mul(8) != Some(decoded) {
                 return Err(DAMAGED.into());

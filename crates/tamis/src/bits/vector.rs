@@ -3,12 +3,12 @@
 
 /// Two bits for each of the eight fields of 16 bits in these words whose masked bits are `wanted`.
 #[inline]
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) fn equal_lanes(words: [u64; 2], wanted: u16, mask: u16) -> u32 {
     use core::arch::x86_64::{
         _mm_and_si128, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi16,
     };
-    // SAFETY: SSE2 is part of every x86_64 machine, and no memory is touched.
+    // SAFETY: this is compiled only for targets that have SSE2, and no memory is touched.
     unsafe {
         let fields = _mm_set_epi64x(words[1] as i64, words[0] as i64);
         let masked = _mm_and_si128(fields, _mm_set1_epi16(mask as i16));
@@ -16,10 +16,46 @@ pub(crate) fn equal_lanes(words: [u64; 2], wanted: u16, mask: u16) -> u32 {
     }
 }
 
-/// The same where there are no such instructions.
+/// The same where there are no such instructions: also on x86-64, whose bare-metal targets do without.
 #[inline]
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 pub(crate) fn equal_lanes(words: [u64; 2], wanted: u16, mask: u16) -> u32 {
+    equal_lanes_portable(words, wanted, mask)
+}
+
+/// The meaning of [`equal_lanes`].
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+fn equal_lanes_portable(words: [u64; 2], wanted: u16, mask: u16) -> u32 {
     let field = |at: u32| (words[at as usize / 4] >> (at % 4 * 16)) as u16;
     (0..8).filter(|&at| field(at) & mask == wanted).fold(0, |bits, at| bits | 3 << (2 * at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Digest;
+
+    #[test]
+    fn instructions_and_plain_code_agree() {
+        for seed in 0..2000 {
+            let words = [0, 1].map(|at| Digest(seed).word(at) & Digest(seed).word(2));
+            let mask = Digest(seed).word(3) as u16;
+            for field in 0..8_u32 {
+                let wanted = (words[field as usize / 4] >> (field % 4 * 16)) as u16 & mask;
+                let found = equal_lanes(words, wanted, mask);
+                assert_eq!(found, equal_lanes_portable(words, wanted, mask));
+                assert_eq!(found >> (2 * field) & 3, 3);
+            }
+        }
+    }
+
+    /// `cargo check --target x86_64-unknown-none` needs that target; the text needs nothing. (SSE2 is not in its features.)
+    #[test]
+    fn no_instruction_is_taken_for_granted() {
+        let this = include_str!("vector.rs");
+        for guard in this.lines().filter(|line| line.starts_with("#[cfg")) {
+            let named = guard.contains("x86_64");
+            assert!(!named || guard.contains("target_feature"), "{guard}");
+        }
+    }
 }

@@ -57,6 +57,7 @@ impl CountingBloom {
     fn unpack(frame: &mut Frame<'_>, params: CountingParams) -> Result<Packed, WireError> {
         let (bytes, decoded) = frame.packed(ARRAY)?;
         section::check_decoded(decoded, params.bits().div_ceil(64) * 8)?;
+        planes::check_first(&bytes, params.counters())?;
         let budget = frame.budget();
         budget.take(decoded)?;
         let mut counters = Packed::zeroed(params.counters(), params.width())?;

@@ -81,6 +81,12 @@ pub(crate) fn put(
     steps <= out.len() as u64 * BITS_PER_BYTE
 }
 
+/// What can be said of planes before there is memory for the numbers: whether the first is a frame of so many bits.
+pub(crate) fn check_first(mut bytes: &[u8], count: u64) -> Result<(), WireError> {
+    let frame = take_bytes(&mut bytes).ok_or(DAMAGED)?;
+    Ok(check(frame, count).map_err(|_| DAMAGED)?)
+}
+
 /// Hands over every one of `count` numbers that is not zero, with its index. They must be up to `most`, as [`put`] adds them, at the end of a
 /// section of `stored` bytes; the caller has bounded the count.
 pub(crate) fn take(

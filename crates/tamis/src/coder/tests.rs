@@ -218,6 +218,30 @@ fn a_quick_coder_is_always_close() {
     }
 }
 
+/// Sparse arrays are not for coders that go bit by bit: a decoder would refuse them.
+#[test]
+fn range_coders_keep_to_the_bits_a_byte_and_sizes_stay_close() {
+    let mut random = Random(11);
+    for bits in [1, 64, 1000, 70_001, 3_000_000] {
+        for density in [0.0, 1e-6, 1e-5, 1e-4, 1e-3, 0.002, 0.003, 0.0035, 0.01, 0.1, 0.9999, 1.0] {
+            let words = random.array(bits, density);
+            let ones = count_ones(&words);
+            let frames = CODERS.map(|coder| encode_as(coder, &words, bits));
+            let best = encode(&words, bits, Effort::Best);
+            let bound = entropy_bits(bits, ones.min(bits - ones)) * 1.006 / 8.0 + 8.0;
+            assert!(best.len() as f64 <= bound, "{bits} {density}: {} {bound}", best.len());
+            for frame in frames.iter().chain([&best]) {
+                let slow = matches!(frame[0] & !FLIPPED, 1 | 2);
+                assert!(!slow || bits <= BITS_PER_BYTE * frame.len() as u64, "{bits} {density}");
+                assert_eq!(decode(frame, bits).as_deref(), Ok(words.as_slice()));
+            }
+        }
+    }
+    assert_eq!(decode(&[1, 0], 513), Err(CoderError::Expansion));
+    assert_eq!(decode(&[2, 0x80], 1 << 40), Err(CoderError::Expansion));
+    assert_eq!(decode(&[4, 0xff, 0xff, 3], 1 << 40), Err(CoderError::Truncated));
+}
+
 #[test]
 fn hostile_bytes_never_panic() {
     let is_range = |frame: &[u8]| matches!(frame[0] & !FLIPPED, 1 | 2);

@@ -220,13 +220,15 @@ impl Stored for CompressedBloom {
         const DAMAGED: Invalid = Invalid("the positions are not what an encoder writes");
         let (label, params) = frame.begin::<Self>()?;
         let CompressedParams { positions: universe, ones, .. } = params;
-        let (low_bits, fence_bits) = EliasFano::part_bits(universe, ones).map_err(WireError::Content)?;
+        let (low_bits, fence_bits) =
+            EliasFano::part_bits(universe, ones).map_err(WireError::Content)?;
         let all = EliasFano::planned_bits(universe, ones).ok_or(DAMAGED)? / 8;
         let positions = if frame.next_encoding() == Some(Encoding::Packed) {
             let (bytes, decoded) = frame.packed(POSITIONS)?;
             let mut rest = bytes.as_slice();
             let positions = numbers::take_sorted(&mut rest, universe, ones);
-            let mut positions = positions.filter(|numbers| numbers.left() == ones).ok_or(DAMAGED)?;
+            let mut positions =
+                positions.filter(|numbers| numbers.left() == ones).ok_or(DAMAGED)?;
             if !rest.is_empty() || ones.checked_mul(8) != Some(decoded) {
                 return Err(DAMAGED.into());
             }

@@ -190,11 +190,7 @@ fn read_flips(
 
 impl Delta {
     /// What goes and what comes, exactly as many as are claimed.
-    fn read_moves(
-        &self,
-        frame: &mut Frame<'_>,
-        (gone, size): &Packed,
-    ) -> Result<Moves, WireError> {
+    fn read_moves(&self, frame: &mut Frame<'_>, (gone, size): &Packed) -> Result<Moves, WireError> {
         let (universe, value_bits) = (self.universe(), self.value_bits());
         let count = |decoded: u64| {
             let whole = decoded.is_multiple_of(GROUP_BYTES);

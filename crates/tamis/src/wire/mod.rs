@@ -45,7 +45,7 @@ pub const CHUNK: usize = 1 << 20;
 /// What a decoder may spend on one input, whoever made it.
 ///
 /// The time follows from the memory and from the bytes that come: at most a second of processor time for every gigabyte that is
-/// allowed, and two microseconds for every byte of input. So a few bytes that claim much are answered or refused at once.
+/// allowed, and four microseconds for every byte of input. So a few bytes that claim much are answered or refused at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most bytes of memory that are held at once while reading, everything included: the filter or delta itself, stored bytes that
@@ -101,7 +101,9 @@ pub enum WireError {
         field: &'static str,
     },
     /// The field would take more memory than [`Limits`] allow, or than there is.
-    #[error("{field}: {need} bytes are beyond the limit of {limit}; raise it if you trust the source")]
+    #[error(
+        "{field}: {need} bytes are beyond the limit of {limit}; raise it if you trust the source"
+    )]
     Limit {
         /// The field.
         field: &'static str,

@@ -67,8 +67,7 @@ impl<'a> Frame<'a> {
         let claimed = header.sections.iter().map(|section| section.decoded);
         let mut budget = Budget::new(limits);
         budget.take(claimed.fold(0, u64::saturating_add))?;
-        let (body, budget) =
-            (Body::Streamed { source, position: len as u64 }, Budget::new(limits));
+        let (body, budget) = (Body::Streamed { source, position: len as u64 }, Budget::new(limits));
         Ok(Self { header, body, next: 0, budget, sound: false })
     }
 
