@@ -181,7 +181,7 @@ fn starts_as_a_filter(bytes: &[u8]) -> Result<(), WireError> {
 }
 
 /// All of a filter that comes through a pipe, or as much as has come; and one byte more if there is one, so that whoever
-/// decodes it refuses it. What is no filter is refused before it fills the memory: a pipe may have no end.
+/// decodes it refuses it. What is no filter, or claims to be larger than the limit, is refused before it fills the memory: a pipe may have no end.
 fn read_stream(stream: &mut dyn Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut read_up_to = |len: u64, bytes: &mut Vec<u8>| {
@@ -191,6 +191,11 @@ fn read_stream(stream: &mut dyn Read) -> Result<Vec<u8>> {
     starts_as_a_filter(&bytes)?;
     read_up_to(header_len(&bytes).unwrap_or(0) as u64, &mut bytes)?;
     header(&bytes)?;
-    read_up_to(claimed_end(&bytes).map_or(0, |end| end.saturating_add(1)), &mut bytes)?;
+    let end = claimed_end(&bytes).unwrap_or(0);
+    let limit = limits(0).memory;
+    if end > limit {
+        return Err(WireError::Limit { field: "sections", need: end, limit }.into());
+    }
+    read_up_to(end.saturating_add(1), &mut bytes)?;
     Ok(bytes)
 }

@@ -245,7 +245,8 @@ pub trait Stored: Filter + Sized {
     }
 
     /// A filter that answers from bytes kept elsewhere, such as a mapped file. Only the header is checked; the
-    /// first change copies the bytes. What is trimmed or packed cannot be used in place, and is read and checked.
+    /// first change copies the bytes. What is trimmed or packed cannot be used in place, and is read and checked, within the
+    /// default limits.
     fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
         Frame::share(bytes)?.into_filter()
     }

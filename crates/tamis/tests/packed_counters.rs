@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use tamis::bloom::CountingParams;
-use tamis::{
-    AnyFilter, CountingBloom, Delta, Effort, Filter, Hasher, Insert, Label, Limits, Stored,
-};
+use tamis::{AnyFilter, CountingBloom, Delta, Effort, Hasher, Insert, Label, Limits, Stored};
 use tamis_testkit::bombs::processor_time;
 
 tamis_testkit::install_counting_allocator!();

@@ -51,7 +51,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     verb: Verb,
 
-    /// Most memory that reading a filter or delta may take, such as 4GiB [default: 1GiB, or three times the file's size]
+    /// Most memory that reading a filter may take [default: 1GiB, or three times the file's size]
     ///
     /// A few bytes may stand for a large filter. What would take more than this is refused before it is read. Raise it for large packed
     /// files that you trust: unpacking takes 24 bytes a key where a kind keeps identities.

@@ -104,6 +104,31 @@ fn kinds_params_hashes_and_seeds_are_checked() {
     assert_eq!(folder.names(), ["keys"]);
 }
 
+/// A few bytes may stand for a large filter; what that may take is settled, and can be raised.
+#[test]
+fn files_that_claim_much_are_refused_unless_the_limit_is_raised() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(3));
+    folder.ok(&["build", "--kind", "bloom", "--keys", "10M", "-o", "f", "keys"]);
+    folder.ok(&["pack", "f", "-o", "p"]);
+    assert!(folder.read("p").len() < 400 && folder.read("f").len() > 10_000_000);
+    let refusal = ["beyond the limit of 1048576", "raise it"];
+    for verb in ["check", "info", "verify", "count"] {
+        if verb != "count" {
+            folder.run(&[verb, "--limit", "1MiB", "p"]).refused(&refusal);
+        }
+        folder.run(&[verb, "--limit", "1MiB", "f"]).refused(&refusal);
+    }
+    folder.feed(&["info", "--limit", "1MiB", "-"], folder.read("f")).refused(&refusal);
+    folder.ok(&["info", "--limit", "20MB", "p"]);
+    folder.ok(&["info", "p"]);
+    folder.ok(&["--limit", "20MB", "info", "f"]);
+    for help in [folder.ok(&["--help"]), folder.ok(&["check", "-h"])] {
+        assert!(help.contains("--limit") && help.contains("[default: 1GiB"), "{help}");
+    }
+    assert!(folder.ok(&["check", "--help"]).contains("must not be changed"));
+}
+
 #[test]
 fn what_is_not_a_filter_is_refused() {
     let folder = Folder::new();
