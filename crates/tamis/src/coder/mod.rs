@@ -8,7 +8,7 @@
 //! | id | coder | above m H(p) | where |
 //! |---|---|---|---|
 //! | 0 | plain bytes | | density near 1/2, and whenever nothing else is shorter |
-//! | 1 | range coder, one probability | a byte | [`Effort::Best`] |
+//! | 1 | range coder, one probability | a byte | [`Effort::Best`], from 0.3% on |
 //! | 2 | range coder, adaptive counts | 2 bytes, no header | [`Effort::Best`], small arrays |
 //! | 3 | rANS on bytes | 0.1% at 13%, 0.56% at 5% | [`Effort::Fast`], 5 to 45% |
 //! | 4 | Golomb codes of gaps | 0.3 to 0.6% | [`Effort::Fast`], below 5% |

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! `docs/wire.md` gives every byte. Decoding treats its input as hostile: each length is checked against the
-//! bytes that are there and against [`Limits`] before anything is allocated, every error names its field,
-//! and decoding ends in the structure's own `validate()`. Opening shared bytes in place checks the
-//! header only; `verify` checks the rest.
+//! bytes that are there, all memory is counted against [`Limits`] before it is allocated, every error names its field,
+//! and decoding ends in the structure's own `validate()`, unless the structure was built by its own insertions. Opening
+//! shared bytes in place checks the header only; `verify` checks the rest.
 
 mod budget;
 mod content;
