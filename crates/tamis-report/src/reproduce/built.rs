@@ -1,5 +1,7 @@
 //! Filters of every kind, planned for a rate, built, checked and measured.
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 use tamis::coder::Effort as Packing;
 use tamis::{AnyParams, Digest, Filter, Goal, Hasher, Kind, Label};
@@ -96,12 +98,16 @@ fn name(purpose: Purpose, kind: Kind, rate: f64) -> String {
 /// Builds filters, checks that every key is found, and asks for so many absent keys that rows with an interval of three percent
 /// come of it. Nothing comes of it where a kind cannot have this rate.
 pub(super) fn asked(kind: Kind, rate: f64, effort: Effort) -> Experiment {
-    let passing = effort.pick(500.0, 30_000.0, 120_000.0);
+    let passing = effort.pick(500.0, 100_000.0, 200_000.0);
+    // The largest rate of a blocked-rank filter, whatever is asked for, is 0.42%.
+    let rate_at_most = if kind == Kind::BlockedRank { rate.min(4e-3) } else { rate };
     // Where many pass, more cost nothing: the spread of the filters is all that is left.
-    let queries = (passing / rate).max(effort.pick(1e4, 4e6, 2e7));
-    // Partitioned filters take seconds to build.
-    let filters =
-        if kind == Kind::Partitioned { effort.pick(1, 1, 4) } else { effort.pick(1, 4, 8) };
+    let queries = (passing / rate_at_most).max(effort.pick(1e4, 2e6, 2e7));
+    // Partitioned filters take seconds to build: fewer, and more questions for each.
+    let (filters, queries) = match kind {
+        Kind::Partitioned => (effort.pick(1, 1, 4), 2.5 * queries),
+        _ => (effort.pick(1, 8, 16), queries),
+    };
     let queries = (queries / filters as f64) as u64;
     experiment(Purpose::Asked, kind, rate, filters, queries)
 }
@@ -112,28 +118,35 @@ pub(super) fn weighed(kind: Kind, rate: f64) -> Experiment {
 }
 
 fn experiment(purpose: Purpose, kind: Kind, rate: f64, filters: u64, queries: u64) -> Experiment {
-    let run = move |seed| one(kind, rate, queries, seed);
+    // Planning takes longer than building, for some kinds.
+    let planned = OnceLock::new();
+    let run = move |seed| match planned.get_or_init(|| plan(kind, rate)) {
+        Some((params, predicted)) => one(params, *predicted, queries, seed).map(Some),
+        None => Ok(None),
+    };
     let building = if kind == Kind::Partitioned { 3.0 } else { 0.1 };
     let cost = building + queries as f64 * 2e-8;
     Experiment::new(name(purpose, kind, rate), filters, cost, run).with_setup(queries)
 }
 
-fn one(kind: Kind, rate: f64, queries: u64, seed: u64) -> Result<Option<One>, Trouble> {
-    let Some((params, predicted)) = plan(kind, rate) else { return Ok(None) };
+fn one(params: &AnyParams, predicted: Predicted, queries: u64, seed: u64) -> Result<One, Trouble> {
     let hasher = Hasher::xxh3(seed);
     let stream = KeyStream::new(seed);
     let digests: Vec<Digest> = stream.members(hasher, 0..KEYS).collect();
-    let before = memory::held();
     let filter = params.build_from(Label::planned(hasher, KEYS), &digests)?;
+    // Of a copy, because some kinds are built by several threads, and each has its own account.
+    let before = memory::held();
+    let copy = filter.clone();
     let held = (memory::held() - before) as u64 * 8;
+    drop(copy);
     if !digests.iter().all(|&digest| filter.contains_digest(digest)) {
-        return Err(format!("{} lost a key", kind.name()).into());
+        return Err(format!("{} lost a key", params.kind().name()).into());
     }
     let passed = passed(&filter, stream, 0..queries)?;
     let each = |bits: u64| bits as f64 / KEYS as f64;
     let packed = each(filter.pack(Packing::Best).len() * 8);
     let bits_per_key = each(held);
-    Ok(Some(One { predicted, bits_per_key, packed_bits_per_key: packed, passed, queries }))
+    Ok(One { predicted, bits_per_key, packed_bits_per_key: packed, passed, queries })
 }
 
 /// How many absent keys of a range of numbers pass. They are asked for in batches, which are quicker; the first batch also one by one.

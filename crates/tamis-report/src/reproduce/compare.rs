@@ -6,11 +6,11 @@ use super::built::{self, Built, Predicted, Purpose};
 use super::{Document, Effort, Estimate, Experiment, Item, Results, Row, Trouble};
 use crate::plot::{Axis, Mark, Plot, Series};
 
-/// Rates at which filters of all kinds are built. A quick run leaves out the last, for which it would ask a billion keys.
+/// Rates at which filters of all kinds are built. A quick run leaves out those for which it would ask a billion keys.
 const BUILT: [f64; 4] = [0.2, 1e-2, 1e-3, 1e-4];
 
 fn built_at(effort: Effort) -> &'static [f64] {
-    effort.pick(&BUILT[1..2], &BUILT[..3], &BUILT[..])
+    effort.pick(&BUILT[1..2], &BUILT[..2], &BUILT[..])
 }
 
 /// Rates of the curves: two for each decade.
@@ -24,15 +24,16 @@ fn kinds() -> impl Iterator<Item = Kind> {
 }
 
 pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
-    let built = kinds().flat_map(|kind| {
-        built_at(effort).iter().map(move |&rate| built::asked(kind, rate, effort))
-    });
+    let mut all = Vec::new();
+    for kind in kinds() {
+        all.extend(built_at(effort).iter().map(|&rate| built::asked(kind, rate, effort)));
+    }
     let points: Vec<f64> = match effort {
         Effort::Least => BUILT[1..].to_vec(),
         Effort::Quick | Effort::Full => rates().collect(),
     };
-    let curves = kinds().map(move |kind| built::curve(kind, points.clone()));
-    built.chain(curves).collect()
+    all.extend(kinds().map(move |kind| built::curve(kind, points.clone())));
+    all
 }
 
 pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
@@ -50,7 +51,7 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
                 "memory, bits per key",
                 |predicted| predicted.bits_per_key,
                 Built::bits_per_key,
-                |_| (1e-4, "Boxes and lengths beside the arrays: some ten bytes of a filter."),
+                8.0 * 256.0 / built::KEYS as f64,
             )?,
             curves(
                 results,
@@ -59,7 +60,7 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
                 "wire size, bits per key",
                 |predicted| predicted.packed_bits_per_key,
                 Built::packed_bits_per_key,
-                |_| (0.0, ""),
+                0.0,
             )?,
             measured_rates(results)?,
         ],
@@ -75,6 +76,9 @@ fn built_of(results: &Results, kind: Kind) -> Result<Vec<(f64, Built)>, Trouble>
     if all.is_empty() { Err(format!("no {} was built", kind.name()).into()) } else { Ok(all) }
 }
 
+const BOXES: &str =
+    "Boxes, lengths and whole lines beside the arrays: up to 256 bytes of a filter.";
+
 fn curves(
     results: &Results,
     name: &'static str,
@@ -82,7 +86,7 @@ fn curves(
     label: &'static str,
     predicted: fn(&Predicted) -> f64,
     measured: fn(&Built) -> Estimate,
-    slack: fn(Kind) -> (f64, &'static str),
+    slack: f64,
 ) -> Result<Item, Trouble> {
     // 38 bits per key of `counting` would press all others to the ground.
     let up = Axis::linear(label).over(0.0, 44.0);
@@ -100,12 +104,10 @@ fn curves(
             .dashed(usize::from(kind.can_remove()));
         plot = plot.with(series);
         for (rate, built) in built_of(results, kind)? {
-            let (share, why) = slack(kind);
-            let value = predicted(&built.predicted);
             let row = Row::new(format!("{} at {rate:e}", kind.name()))
-                .predicted(value)
+                .predicted(predicted(&built.predicted))
                 .measured(measured(&built));
-            rows.push(if share > 0.0 { row.slack(share * value, why) } else { row });
+            rows.push(if slack > 0.0 { row.slack(slack, BOXES) } else { row });
         }
     }
     Ok(Item::figure(name, about, plot, rows))

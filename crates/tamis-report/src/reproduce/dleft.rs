@@ -26,7 +26,8 @@ const N: u64 = 49_152;
 /// 6.5 and 6.75 keys for each bucket.
 const N_6_5: u64 = 53_248;
 const N_6_75: u64 = 55_296;
-const QUERIES: u64 = 100_000;
+/// Absent keys asked for in a trial.
+const QUERIES: u64 = 300_000;
 /// Counters and functions of the standard filter beside it.
 const COUNTERS: u64 = 663_552;
 const HASHES: u32 = 9;
@@ -41,9 +42,9 @@ struct Trial {
     steps: u64,
 }
 
-fn churn(keys: u64, steps: u64, seed: u64) -> Result<Trial, Trouble> {
+fn churn(keys: u64, steps: u64, queries: u64, seed: u64) -> Result<Trial, Trouble> {
     let params = DLeftParams::new(4, 2048, 8, REMAINDER, 0)?;
-    let trial = Churn { keys, steps, queries: QUERIES, seed }.dleft(params)?;
+    let trial = Churn { keys, steps, queries, seed }.dleft(params)?;
     if trial.answers.false_negatives > 0 || !trial.answers.empties {
         return Err("a d-left filter lost a key".into());
     }
@@ -72,22 +73,24 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
     let cost = (steps + N) as f64 * 2.2e-7 + 0.01;
     let mut all = Vec::new();
     let mut add = |keys: u64, trials: u64| {
-        let run = move |seed| churn(keys, steps, seed);
+        let queries = if keys == N { QUERIES } else { 0 };
+        let run = move |seed| churn(keys, steps, queries, seed);
+        let cost = cost + queries as f64 * 2e-7;
         let experiment = Experiment::new(format!("churn {keys}"), trials, cost, run);
         all.push(experiment.with_setup(steps));
     };
-    add(N, effort.pick(3, 180, 400));
+    add(N, effort.pick(3, 64, 200));
     // Overflows at 6.5 are so rare that only trials of full length, and many of them, see some.
     if effort == Effort::Full {
         add(N_6_5, 2000);
     }
-    add(N_6_75, effort.pick(2, 160, 160));
+    add(N_6_75, effort.pick(2, 175, 160));
     let rates: [(&str, u64, Rate); 4] = [
-        ("counting", effort.pick(2, 160, 600), |seed| counting(COUNTERS, HASHES, seed)),
+        ("counting", effort.pick(2, 60, 240), |seed| counting(COUNTERS, HASHES, seed)),
         // As many bits as the example, with the best whole number of functions.
-        ("counting-equal", effort.pick(2, 10, 40), |seed| counting(262_144, EQUAL_HASHES, seed)),
-        ("counting-nine", effort.pick(2, 20, 80), |seed| counting(9 * N, 6, seed)),
-        ("eleven", effort.pick(2, 20, 80), eleven),
+        ("counting-equal", effort.pick(2, 4, 16), |seed| counting(262_144, EQUAL_HASHES, seed)),
+        ("counting-nine", effort.pick(2, 8, 30), |seed| counting(9 * N, 6, seed)),
+        ("eleven", effort.pick(2, 12, 30), eleven),
     ];
     for (name, trials, run) in rates {
         all.push(Experiment::new(name, trials, 0.03, run));
@@ -421,11 +424,10 @@ fn higher_loads(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::table("Section 5.2", "Higher loads, and moves.", rows))
 }
 
-/// Full insertions in a trial of 2^20 steps, by the integrated loads. While the buckets fill up they are as good as none.
+/// Full insertions in a trial of 2^20 steps, by loads that are integrated over time.
 fn oracle_overflows(keys: u64) -> f64 {
-    let settled = oracle::settled(4, effective_load(IDENTITIES, keys, BUCKETS));
-    // A new key whose cell is there already needs none.
-    UPDATES as f64 * oracle::all_at_least(&settled, 8)
+    let load = effective_load(IDENTITIES, keys, BUCKETS);
+    oracle::met_full(4, load, 8, UPDATES as f64 / BUCKETS as f64) * BUCKETS as f64
 }
 
 /// All full insertions of all trials at 6.75, whatever their length.

@@ -20,6 +20,9 @@ pub(super) fn poisson_above(most: u64, mean: f64) -> f64 {
 /// The chance that a binomial variable is above `most`: its terms, one by one.
 pub(super) fn binomial_above(trials: u64, chance: f64, most: u64) -> f64 {
     let first = most + 1;
+    if first > trials {
+        return 0.0;
+    }
     let ways = ln_factorial(trials) - ln_factorial(first) - ln_factorial(trials - first);
     let odds = chance / (1.0 - chance);
     let mut term =
@@ -95,19 +98,47 @@ const HEIGHTS: usize = 14;
 pub(super) type FluidLoads = Vec<[f64; HEIGHTS]>;
 
 /// The loads of d-left buckets whose keys come and go, as they settle: integrated over time from empty buckets, key by key in
-/// the mean. One unit of time is one key for each bucket of a subtable.
+/// the mean.
 pub(super) fn settled(subtables: usize, load: f64) -> FluidLoads {
+    // Keys that were there at first leave as e^(-t / load).
+    over_time(subtables, load, 40.0 * load, |_, _| {})
+}
+
+/// New keys for each bucket that meet `cells` keys in all of their buckets, while buckets are filled to this load and then so many keys
+/// for each bucket come and go.
+pub(super) fn met_full(subtables: usize, load: f64, cells: usize, updates: f64) -> f64 {
+    let mut met = 0.0;
+    over_time(subtables, load, updates, |loads, keys| {
+        met += keys * loads.iter().map(|subtable| subtable[cells]).product::<f64>();
+    });
+    met
+}
+
+/// Fills buckets to this load, lets so many keys for each bucket come and go, and returns the loads. `watch` sees the loads before
+/// each step, and how many keys for each bucket come in it.
+fn over_time(
+    subtables: usize,
+    load: f64,
+    updates: f64,
+    mut watch: impl FnMut(&FluidLoads, f64),
+) -> FluidLoads {
     let mut loads: FluidLoads = vec![[0.0; HEIGHTS]; subtables];
     for subtable in &mut loads {
         subtable[0] = 1.0;
     }
-    let whole = load * subtables as f64;
-    let step = 0.05;
-    let filling = (whole / step).round() as usize;
-    // Shares follow the oldest keys, which leave as e^(-t / whole).
-    for number in 0..filling + (40.0 * whole / step) as usize {
-        let leaving = if number < filling { 0.0 } else { 1.0 / whole };
-        loads = runge_kutta(&loads, step, |loads| d_left_change(loads, leaving));
+    let tables = subtables as f64;
+    let filling = (load / 0.01).ceil() as usize;
+    for _ in 0..filling {
+        let keys = load / filling as f64;
+        watch(&loads, keys);
+        loads = runge_kutta(&loads, keys * tables, |loads| d_left_change(loads, 0.0));
+    }
+    let steps = (updates / 0.05).ceil() as usize;
+    for _ in 0..steps {
+        let keys = updates / steps as f64;
+        watch(&loads, keys);
+        let leaving = 1.0 / (load * tables);
+        loads = runge_kutta(&loads, keys * tables, |loads| d_left_change(loads, leaving));
     }
     loads
 }
@@ -154,11 +185,6 @@ fn runge_kutta(
 /// The share of buckets of all subtables with so many keys and more.
 pub(super) fn at_least(loads: &FluidLoads, height: usize) -> f64 {
     loads.iter().map(|subtable| subtable[height]).sum::<f64>() / loads.len() as f64
-}
-
-/// The chance that a new key finds all its buckets with so many keys.
-pub(super) fn all_at_least(loads: &FluidLoads, height: usize) -> f64 {
-    loads.iter().map(|subtable| subtable[height]).product()
 }
 
 /// Sets of `count` keys that share one of `cells` values, in the mean: cell by cell, loads being Poisson.
@@ -216,4 +242,12 @@ pub(super) fn poisson_entropy(mean: f64) -> f64 {
         .filter(|&chance| chance > 0.0)
         .map(|chance| -chance * chance.log2())
         .sum()
+}
+
+/// Bits of a delta after some of the keys were replaced, with so many functions: a position differs if the keys that stayed left it
+/// zero and either those that went or those that came set it, but not both.
+pub(super) fn delta_bits(positions: u64, hashes: u64, keys: u64, replaced: u64) -> f64 {
+    let stayed_zero = 1.0 - ones_after(positions, hashes * (keys - replaced));
+    let changed = ones_after(positions, hashes * replaced);
+    message_bits(positions, stayed_zero * 2.0 * changed * (1.0 - changed))
 }
