@@ -1,6 +1,7 @@
 //! The experiment of paper 003: a filter whose keys come and go, and the standard counting filter beside it.
 
 use serde::Serialize;
+use tamis::address::probes;
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
 use tamis::{
@@ -33,6 +34,10 @@ pub struct DLeftTrial {
     pub full_insertions: u64,
     /// The most entries that the stash ever held.
     pub stashed: u64,
+    /// Buckets of the last subtable that were full, summed over `looks`.
+    pub last_full: u64,
+    /// How often all buckets were looked at: after every 8192 insertions.
+    pub looks: u64,
     /// What all filters have in common.
     #[serde(flatten)]
     pub answers: Answers,
@@ -41,11 +46,18 @@ pub struct DLeftTrial {
 /// What became of a standard counting filter.
 #[derive(Clone, Debug, Serialize)]
 pub struct CountingTrial {
-    /// The largest counter at the end.
-    pub largest_counter: u64,
+    /// How often a counter was raised to 0, 1, 2, ... in the whole time; 0 stands for nothing.
+    pub raised: Vec<u64>,
     /// What all filters have in common.
     #[serde(flatten)]
     pub answers: Answers,
+}
+
+impl CountingTrial {
+    /// The largest counter there ever was.
+    pub fn largest_counter(&self) -> u64 {
+        self.raised.iter().rposition(|&times| times > 0).unwrap_or(0) as u64
+    }
 }
 
 /// What a filter answers after all steps.
@@ -66,6 +78,7 @@ impl Churn {
     pub fn dleft(&self, params: DLeftParams) -> Result<DLeftTrial, PlanError> {
         let mut filter = DLeft::new(params, self.hasher())?;
         let (mut full_insertions, mut stashed, mut largest_count) = (0, 0, 1);
+        let (mut insertions, mut looks, mut last_full) = (0_u64, 0, 0);
         let members = self.run(&mut filter, |filter, digest| {
             full_insertions +=
                 u64::from(!filter.has_room(digest) && !filter.contains_digest(digest));
@@ -73,6 +86,12 @@ impl Churn {
                 largest_count = largest_count.max(filter.count_digest(digest).unwrap_or(0));
             }
             stashed = stashed.max(filter.overflow().unwrap_or(0));
+            insertions += 1;
+            if insertions.is_multiple_of(8192) {
+                looks += 1;
+                last_full +=
+                    filter.loads().last().and_then(|loads| loads.last().copied()).unwrap_or(0);
+            }
             Ok(())
         })?;
         let loads = filter.loads();
@@ -85,6 +104,8 @@ impl Churn {
             largest_count,
             full_insertions,
             stashed,
+            last_full,
+            looks,
             answers: self.ask(filter, &members),
         })
     }
@@ -92,10 +113,21 @@ impl Churn {
     /// The same on a standard counting filter.
     pub fn counting(&self, params: CountingParams) -> Result<CountingTrial, PlanError> {
         let mut filter = CountingBloom::new(params, self.hasher())?;
-        let members =
-            self.run(&mut filter, |filter, digest| filter.insert_digest(digest).map(|_| ()))?;
-        let largest_counter = filter.counters().iter().max().unwrap_or(0);
-        Ok(CountingTrial { largest_counter, answers: self.ask(filter, &members) })
+        let mut raised = vec![0; 1 << params.width()];
+        let members = self.run(&mut filter, |filter, digest| {
+            filter.insert_digest(digest)?;
+            let mut positions: Vec<u64> =
+                probes(digest, params.hashes(), params.counters()).collect();
+            positions.sort_unstable();
+            // A counter that the key has twice was raised twice.
+            for same in positions.chunk_by(|a, b| a == b) {
+                let height = filter.counters().get(same[0]) as usize;
+                let times = height.saturating_sub(same.len() - 1)..=height;
+                raised[times].iter_mut().for_each(|raised| *raised += 1);
+            }
+            Ok(())
+        })?;
+        Ok(CountingTrial { raised, answers: self.ask(filter, &members) })
     }
 
     fn hasher(&self) -> Hasher {

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
 use tamis::dleft::model::{
-    Loads, bits_for_rate, bits_per_key, counting_overflows, counting_rate, counting_rate_for_bits,
-    effective_load, equal_sets, equal_sets_during, expected_full, rate, rate_bound,
+    Loads, bits_for_rate, bits_per_key, counters_that_reach, counting_overflows, counting_rate,
+    counting_rate_for_bits, effective_load, equal_sets, equal_sets_during, expected_full, rate,
+    rate_bound,
 };
 use tamis::math::interval::normal_quantile;
 use tamis::math::solve::bisect;
@@ -26,6 +27,10 @@ const N: u64 = 49_152;
 /// 6.5 and 6.75 keys for each bucket.
 const N_6_5: u64 = 53_248;
 const N_6_75: u64 = 55_296;
+/// 7.75: where the paper's one move would not do.
+const N_7_75: u64 = 63_488;
+/// A height that counters reach often enough to be counted in a quick run.
+const HEIGHT: u64 = 7;
 /// Absent keys asked for in a trial.
 const QUERIES: u64 = 300_000;
 /// Counters and functions of the standard filter beside it.
@@ -38,6 +43,8 @@ struct Trial {
     at_least: Vec<f64>,
     full: u64,
     stashed: u64,
+    last_full: u64,
+    looks: u64,
     passed: u64,
     steps: u64,
 }
@@ -52,6 +59,8 @@ fn churn(keys: u64, steps: u64, queries: u64, seed: u64) -> Result<Trial, Troubl
         at_least: trial.at_least,
         full: trial.full_insertions,
         stashed: trial.stashed,
+        last_full: trial.last_full,
+        looks: trial.looks,
         passed: trial.answers.false_positives,
         steps,
     })
@@ -85,6 +94,7 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
         add(N_6_5, 2000);
     }
     add(N_6_75, effort.pick(2, 175, 160));
+    add(N_7_75, effort.pick(1, 10, 20));
     let rates: [(&str, u64, Rate); 4] = [
         ("counting", effort.pick(2, 60, 240), |seed| counting(COUNTERS, HASHES, seed)),
         // As many bits as the example, with the best whole number of functions.
@@ -92,6 +102,12 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
         ("counting-nine", effort.pick(2, 8, 30), |seed| counting(9 * N, 6, seed)),
         ("eleven", effort.pick(2, 12, 30), eleven),
     ];
+    let counters = effort.pick(2, 160, 600);
+    all.push(Experiment::new("counters", counters, 0.03, |seed| {
+        let params = CountingParams::new(COUNTERS, HASHES, 4)?;
+        let trial = Churn { keys: N, steps: N / 10, queries: 0, seed }.counting(params)?;
+        Ok(trial.raised[HEIGHT as usize])
+    }));
     for (name, trials, run) in rates {
         all.push(Experiment::new(name, trials, 0.03, run));
     }
@@ -123,7 +139,7 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
         items: vec![
             comparison(results)?,
             table_one(results)?,
-            counters(),
+            counters(results)?,
             false_positives(results)?,
             higher_loads(results)?,
         ],
@@ -247,6 +263,15 @@ fn table_one(results: &Results) -> Result<Item, Trouble> {
             .predicted(effective.at_least(9))
             .measured(Estimate::share(full, steps)),
     );
+    let seen = trials.iter().map(|trial| trial.last_full).sum();
+    let looked = trials.iter().map(|trial| trial.looks).sum::<u64>() * (BUCKETS / 4);
+    rows.push(
+        Row::new("fourth subtable: share of buckets with eight cells in use")
+            .claims("never in any trial", Claim::AtMost(5e-5))
+            .predicted(effective.share(8, 3))
+            .measured(Estimate::share(seen, looked))
+            .note("Looked at after every 8,192 insertions."),
+    );
     Ok(Item::table(
         "Table 1",
         "Share of buckets with so many cells in use and more, at 6 keys for each bucket.",
@@ -262,7 +287,47 @@ fn widened(shares: &[f64], buckets: u64) -> Estimate {
     if shares.iter().all(|share| (share - shares[0]).abs() < 1e-12) { exact } else { mean }
 }
 
-fn counters() -> Item {
+/// Trials of 10,000 whose largest counter, at any time, is of this height.
+fn trials_with(height: u64) -> f64 {
+    let reach = |height| counters_that_reach(height, COUNTERS, HASHES, N, UPDATES);
+    1e4 * ((-reach(height + 1)).exp() - (-reach(height)).exp())
+}
+
+/// The same, term by term.
+fn trials_with_again(height: u64) -> f64 {
+    let mean = (u64::from(HASHES) * N) as f64 / COUNTERS as f64;
+    let reach = |height: u64| {
+        let above = oracle::poisson_above(height - 1, mean);
+        let exactly_below = oracle::poisson_above(height - 2, mean) - above;
+        COUNTERS as f64 * above + UPDATES as f64 * f64::from(HASHES) * exactly_below
+    };
+    1e4 * (reach(height) - reach(height + 1))
+}
+
+/// The largest counters of the standard filter, beside those of ours.
+fn largest_counters(results: &Results) -> Result<Vec<Row>, Trouble> {
+    let sampled = |height, text: &'static str, count: f64| {
+        let again = trials_with_again(height);
+        Row::new(format!("standard: trials of 10,000 with a largest counter of {height}"))
+            .sampled(text)
+            .predicted(trials_with(height))
+            .checked(Estimate::about(again, 0.01 * again), CELL_BY_CELL)
+            .within(reach() * count.sqrt(), "So few trials are no nearer than their square root.")
+    };
+    let raised: Vec<u64> = results.get("counters")?;
+    let each = counters_that_reach(HEIGHT, COUNTERS, HASHES, N, N / 10);
+    Ok(vec![
+        sampled(12, "16", 16.0),
+        sampled(13, "1", 1.0),
+        Row::new(format!("standard: times that a counter reached {HEIGHT}, all trials"))
+            .predicted(each * raised.len() as f64)
+            .measured(Estimate::count(raised.iter().sum()))
+            .unit(Unit::Rare)
+            .note("Heights of 12 are too rare for our trials; this is the same law where they are not."),
+    ])
+}
+
+fn counters(results: &Results) -> Result<Item, Trouble> {
     let ratio = equal_sets_during(IDENTITIES, N, 5, UPDATES)
         / counting_overflows(COUNTERS, HASHES, N, UPDATES);
     // At the start and in every step: a set of so many is completed by its last key.
@@ -278,7 +343,7 @@ fn counters() -> Item {
     let ln_2 = std::f64::consts::LN_2;
     let sixteen = oracle::poisson_above(15, ln_2) - oracle::poisson_above(16, ln_2);
     let bits = bits_per_key(8, 6.0, f64::from(REMAINDER) + 2.0);
-    let rows = vec![
+    let mut rows = vec![
         Row::new("bits of the example, d-left").printed("1048576").predicted(bits * N as f64),
         Row::new("counters of the standard filter").printed("663552").predicted(13.5 * N as f64),
         Row::new("bits of the standard filter").printed("2654208").predicted(4.0 * 13.5 * N as f64),
@@ -305,7 +370,37 @@ fn counters() -> Item {
             .checked(Estimate::about(again, 1e-3 * again), CELL_BY_CELL)
             .erratum("The one number is for each counter, the other for each set of keys. In a trial of 2^20 steps: 2.0e-7 against 8.5e-9."),
     ];
-    Item::table("Section 5.1: sizes and counters", "The example and its counters.", rows)
+    rows.extend(largest_counters(results)?);
+    Ok(Item::table("Section 5.1: sizes and counters", "The example and its counters.", rows))
+}
+
+/// The least and the largest rate in 10,000 trials of 100,000 queries: what one trial in 10,000 falls short of, or exceeds.
+fn extremes(mean: f64, of: &str, printed: [&'static str; 2]) -> [Row; 2] {
+    let passed = mean * QUERIES as f64;
+    // How many pass where the chance of fewer, or of more, is this; by the terms of the Poisson law.
+    let fewer = |chance: f64| {
+        (0..1000).find(|&most| 1.0 - oracle::poisson_above(most, passed) >= chance).unwrap_or(0)
+    };
+    let more = |chance: f64| {
+        (0..1000).find(|&most| oracle::poisson_above(most, passed) < chance).unwrap_or(0)
+    };
+    let rate = |passed: u64| passed as f64 / QUERIES as f64;
+    let [least, largest] = printed;
+    let row = |end: &str, text, side: f64, law: &dyn Fn(f64) -> u64| {
+        let away = side * normal_quantile(1.0 - 1e-4) * (passed * (1.0 - mean)).sqrt();
+        // The extreme of 10,000 trials is itself one of many: all but one in a thousand lie between these.
+        let mut ends = [7.6e-4, 5e-8].map(|chance| rate(law(chance)));
+        ends.sort_by(f64::total_cmp);
+        Row::new(format!("{end} rate in 10,000 trials, {of}"))
+            .sampled(text)
+            .predicted((passed + away) / QUERIES as f64)
+            .checked(
+                Estimate { value: rate(law(0.7e-4)), low: ends[0], high: ends[1] },
+                "by the Poisson law of those that pass, term by term",
+            )
+            .unit(Unit::Rare)
+    };
+    [row("least", least, -1.0, &fewer), row("largest", largest, 1.0, &more)]
 }
 
 fn false_positives(results: &Results) -> Result<Item, Trouble> {
@@ -317,7 +412,7 @@ fn false_positives(results: &Results) -> Result<Item, Trouble> {
     let reached = normal_quantile(1.0 - 0.5e-4);
     let deviation = (0.00195 - 0.00106) / (2.0 * reached);
     let asked = mean * (1.0 - mean) / (deviation * deviation);
-    let rows = vec![
+    let mut rows = vec![
         Row::new("upper bound of the rate, d-left")
             .printed("0.001465")
             .predicted(bound)
@@ -344,6 +439,8 @@ fn false_positives(results: &Results) -> Result<Item, Trouble> {
             .predicted(counting_rate(13.5, HASHES))
             .measured(rate_of(results, "counting")?),
     ];
+    rows.extend(extremes(mean, "d-left", ["0.00106", "0.00195"]));
+    rows.extend(extremes(counting_rate(13.5, HASHES), "standard", ["0.00108", "0.00205"]));
     Ok(Item::table("Section 5.1: false positives", "Rates after all updates.", rows))
 }
 
@@ -420,6 +517,14 @@ fn higher_loads(results: &Results) -> Result<Item, Trouble> {
         Row::new("load 6.75: overflows that no move resolved")
             .claims("none", Claim::AtMost(0.0))
             .measured(Estimate::exact(stashed as f64)),
+    );
+    let trials: Vec<Trial> = results.get(&format!("churn {N_7_75}"))?;
+    let most = trials.iter().map(|trial| trial.stashed).max().unwrap_or(0);
+    rows.push(
+        Row::new("load 7.75, up to two moves: most keys at once that found no cell")
+            .claims("greater loads by more movement", Claim::AtMost(0.0))
+            .measured(Estimate::exact(most as f64))
+            .note("The paper moves one key, and leaves more for further work. With one move tens of keys find no cell at this load."),
     );
     Ok(Item::table("Section 5.2", "Higher loads, and moves.", rows))
 }
