@@ -71,11 +71,28 @@ pub struct Walked {
     pub read: u64,
     /// Keys that no block took.
     pub refused: u64,
+    /// Keys for which no block was read, because the budget was spent.
+    pub unread: u64,
 }
 
 impl Walk {
     /// Lets so many keys walk. After each of them `watch` sees the loads, for curves over time.
-    pub fn run(&self, keys: u64, seed: u64, mut watch: impl FnMut(u64, &[u32])) -> Walked {
+    pub fn run(&self, keys: u64, seed: u64, watch: impl FnMut(u64, &[u32])) -> Walked {
+        self.walk(keys, u64::MAX, seed, watch)
+    }
+
+    /// The same, until so many blocks have been read: a key that might read one more than are left is listed without a look.
+    pub fn run_within(&self, keys: u64, budget: u64, seed: u64) -> Walked {
+        self.walk(keys, budget, seed, |_, _| {})
+    }
+
+    fn walk(
+        &self,
+        keys: u64,
+        budget: u64,
+        seed: u64,
+        mut watch: impl FnMut(u64, &[u32]),
+    ) -> Walked {
         let mut source = Source::new(seed);
         let tables = if self.shared { &self.subtables[..1] } else { &self.subtables[..] };
         let starts: Vec<u64> = tables
@@ -83,8 +100,12 @@ impl Walk {
             .scan(0, |start, blocks| Some(std::mem::replace(start, *start + blocks)))
             .collect();
         let mut loads = vec![0_u32; tables.iter().sum::<u64>() as usize];
-        let (mut read, mut refused) = (0, 0);
+        let (mut read, mut refused, mut unread) = (0, 0, 0);
         for key in 0..keys {
+            if read + self.subtables.len() as u64 > budget {
+                unread += 1;
+                continue;
+            }
             let mut taken = false;
             for choice in 0..self.subtables.len() {
                 let table = if self.shared { 0 } else { choice };
@@ -100,6 +121,6 @@ impl Walk {
             refused += u64::from(!taken);
             watch(key + 1, &loads);
         }
-        Walked { loads, read, refused }
+        Walked { loads, read, refused, unread }
     }
 }

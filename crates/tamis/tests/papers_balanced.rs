@@ -4,10 +4,11 @@ use core::f64::consts::LN_2;
 
 use tamis::balanced::model::{
     Bound, Single, Stranger, approximate_block_rate, block_rates, counter_bits, load_variance,
-    mean_cost, mht_least_overflow, mht_share, mht_sizes, powers, scanned,
+    mean_cost, mht_budget, mht_least_overflow, mht_share, mht_sizes, powers, scanned,
     sequential_least_overflow, sequential_time,
 };
 use tamis::math::solve::bisect;
+use tamis_report::loads::Walk;
 use tamis_testkit::printed::{close, digits};
 
 /// The bound, and the threshold and coin that reach it.
@@ -467,5 +468,40 @@ fn smaller_a_and_two_choices() {
             close(best.rate.log10(), rate, 5.5e-4);
             close(powers(best.refused, d), blocks, 5.5e-3);
         }
+    }
+}
+
+/// The access budget of MHT, by the proof of Theorem 5, beside keys that are thrown until it is spent: the loads are those of the bound.
+#[test]
+fn access_budget() {
+    let (load, accesses, blocks) = (8.0, 1.1, 60_000.0);
+    // On the boundary everybody looks, outside nothing is possible.
+    let least = mht_least_overflow(accesses, 3).unwrap();
+    let (share, looking) = mht_budget(accesses, least, 3).unwrap();
+    assert!((looking - 1.0).abs() < 1e-9 && (share - mht_share(accesses, 3).unwrap()).abs() < 1e-9);
+    assert!(mht_budget(accesses, least * 0.99, 3).is_none());
+    for overflow in [0.01, 0.03] {
+        let (share, looking) = mht_budget(accesses, overflow, 3).unwrap();
+        let bound = Bound::new(load, accesses, overflow);
+        let single = Single::reaching(&bound, accesses * load).unwrap();
+        let subtables: Vec<u64> =
+            mht_sizes(share, 3).iter().map(|size| (size * blocks).round() as u64).collect();
+        let all: u64 = subtables.iter().sum();
+        let keys = (load * all as f64) as u64;
+        let walk = Walk { subtables, shared: false, threshold: single.h, coin: single.p };
+        let walked = walk.run_within(keys, (accesses * keys as f64) as u64, 5);
+        let of_keys = |count: u64| count as f64 / keys as f64;
+        println!("{overflow}: {} unread, predicted {}", of_keys(walked.unread), 1.0 - looking);
+        assert!(of_keys(walked.read) <= accesses);
+        assert!((of_keys(walked.unread) - (1.0 - looking)).abs() < 1e-3);
+        assert!((of_keys(walked.unread + walked.refused) - overflow).abs() < 1e-3);
+        for (height, &expected) in bound.loads.iter().enumerate() {
+            let found = walked.loads.iter().filter(|&&other| other as usize == height).count();
+            let found = found as f64 / all as f64;
+            assert!((found - expected).abs() < 0.008, "{height}: {found} and {expected}");
+        }
+        // Without a budget more blocks are read.
+        let unbounded = walk.run(keys, 5, |_, _| {});
+        assert!(of_keys(unbounded.read) > accesses + 0.01, "{}", of_keys(unbounded.read));
     }
 }

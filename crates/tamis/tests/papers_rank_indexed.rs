@@ -2,10 +2,12 @@
 
 use tamis::math::solve::{bisect, first_true};
 use tamis::math::tail::{binomial_above, poisson_above};
+use tamis::rank_indexed::RankParams;
 use tamis::rank_indexed::model::{
     Layout, extension_share, overflow_bound, rate, rate_bound, trimmed_bits_per_key,
 };
 use tamis::rank_indexed::optimise::{Demand, complete};
+use tamis::{Filter, Hasher, Insert, Limits, RankIndexed, Stored};
 use tamis_testkit::printed::{close, digits};
 
 const N: u64 = 100_000;
@@ -264,4 +266,43 @@ fn settled_frames() {
     assert_eq!(complete(&demand, Layout { groups: 2, ..rows()[0] }), None);
     assert_eq!(complete(&demand, Layout { groups: 0, ..rows()[0] }), None);
     assert_eq!(complete(&demand, Layout { buckets: 0, ..rows()[0] }), None);
+}
+
+/// Table II with its Z and J as they are printed: tables of exactly these levels hold 100,000 keys, in the memory of the formula, and stay what
+/// they are in a file.
+#[test]
+fn table_two_as_it_is_printed() {
+    const N: u64 = 100_000;
+    // r, L, lambda, Z1 to Z3, J2/B and J3/B in percent.
+    let rows = [
+        (6, 60, 0.64, [45, 8, 45], [17.9, 2.7]),
+        (10, 64, 0.92, [63, 17, 50], [36.0, 1.7]),
+        (13, 61, 0.86, [59, 13, 48], [23.3, 1.8]),
+    ];
+    for (fingerprint, locations, lambda, [level1, level2, level3], shares) in rows {
+        let buckets = (N as f64 / (lambda * f64::from(locations))).ceil();
+        let [second, third] = shares.map(|share: f64| (share / 100.0 * buckets).ceil() as u64);
+        let layout = Layout {
+            buckets: buckets as u64,
+            locations,
+            fingerprint,
+            extra: 0,
+            level1,
+            level2,
+            level3,
+            second,
+            third,
+            groups: 1,
+        };
+        let params = RankParams::laid_out(layout, N).unwrap();
+        let mut filter = RankIndexed::new(params, Hasher::default()).unwrap();
+        (0..N).for_each(|key| assert!(filter.insert(&key).is_ok()));
+        assert_eq!((filter.params(), filter.overflow()), (params, Some(0)));
+        let held = filter.footprint() as f64;
+        assert!((held - layout.bits() as f64).abs() < 512.0 * 12.0, "{held} {}", layout.bits());
+        let bytes = filter.encode().to_vec();
+        let read = RankIndexed::decode(&bytes, Limits::default()).unwrap();
+        assert_eq!((read.params(), read.encode().to_vec()), (params, bytes));
+        assert!((0..N).all(|key| read.contains(&key)));
+    }
 }

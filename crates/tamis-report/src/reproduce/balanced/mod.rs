@@ -1,5 +1,6 @@
 //! Document 001: balanced Bloom filters. Errata are numbered as in the checked notes.
 
+mod filters;
 mod trials;
 
 use std::f64::consts::LN_2;
@@ -43,6 +44,8 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
             figure_four(&curves),
             figure_five(results)?,
             appendix_c(results)?,
+            filters::in_filters(results)?,
+            filters::budget(results)?,
         ],
     })
 }

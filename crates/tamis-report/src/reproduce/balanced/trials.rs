@@ -20,7 +20,7 @@ use crate::loads::{Walk, thrown_and_levelled};
 use crate::reproduce::{Effort, Experiment, Trouble};
 
 /// Choices of a key, and blocks read for an insertion, in the paper's examples.
-const CHOICES: u32 = 3;
+pub(super) const CHOICES: u32 = 3;
 pub(super) const ACCESSES: f64 = 1.2;
 pub(super) const BLOCKS: u64 = 12_000;
 const BLOCK: u32 = 256;
@@ -71,7 +71,7 @@ impl Design {
         Bound::new(self.load, self.accesses, self.overflow)
     }
 
-    fn single(&self) -> Result<Single, Trouble> {
+    pub(super) fn single(&self) -> Result<Single, Trouble> {
         let reached = Single::reaching(&self.bound(), self.accesses * self.load);
         reached.ok_or_else(|| "no threshold reaches the bound".into())
     }
@@ -400,6 +400,7 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
     all.push(Experiment::new("headline", effort.pick(3, 30, 300), 0.1, reads));
     let run = |seed| Ok(shares_over_time(seed));
     all.push(Experiment::new("figure-5", trials, 1e-3, run));
+    all.extend(super::filters::experiments(effort));
     all
 }
 

@@ -13,7 +13,7 @@ use crate::reproduce::{Claim, Document, Estimate, Item, Results, Row, Trouble, U
 
 pub(super) use trials::experiments;
 use trials::{
-    Array, Asked, Bytes, FIGURES, LISTED, Listed, N, RARE, Sent, Simulated, Table, array,
+    Array, Asked, Bytes, FIGURES, LISTED, Listed, N, RARE, SMALL, Sent, Simulated, Table, array,
     array_for, counted, is_plain, simulated, tables, zeros_for,
 };
 
@@ -28,6 +28,7 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     }
     items.push(list_form(results)?);
     items.push(counting(results)?);
+    items.push(theorem_one(results)?);
     Ok(Document {
         remarks: &[
             "Theorem 1: the number of zeros after j hashes only falls and is no martingale; its expectation given the first j hashes is one, around m (1 - 1/m)^(nk). The bound is right, and says nothing at these sizes.",
@@ -348,4 +349,27 @@ fn counting(results: &Results) -> Result<Item, Trouble> {
         "Counting filters at a rate of 1%, counters entropy-coded. The source says only that compression would gain much.",
         rows,
     ))
+}
+
+/// Theorem 1 on filters that were built: how many have a number of zeros that is far from the mean.
+fn theorem_one(results: &Results) -> Result<Item, Trouble> {
+    let zeros: Vec<u64> = results.get("zeros")?;
+    let counts: Vec<f64> = zeros.iter().map(|&zeros| zeros as f64).collect();
+    let mean = SMALL.positions as f64 * SMALL.exact_zeros();
+    let mut rows = vec![
+        Row::new("mean number of zeros, m = 1000, k = 4, n = 50")
+            .predicted(mean)
+            .measured(Estimate::mean(&counts)),
+    ];
+    for away in [20.0, 28.0, 40.0] {
+        let far = counts.iter().filter(|&zeros| (zeros - mean).abs() > away).count() as u64;
+        let bound = SMALL.zeros_bound(away / SMALL.positions as f64);
+        rows.push(
+            Row::new(format!("share of filters that are more than {away} zeros away"))
+                .claims("below the bound", Claim::AtMost(bound))
+                .measured(Estimate::share(far, zeros.len() as u64)),
+        );
+    }
+    let about = "Pr[|X - mp| > epsilon m] < 2 exp(-epsilon² m² / 2nk), for filters so small that it says something.";
+    Ok(Item::table("Theorem 1", about, rows))
 }

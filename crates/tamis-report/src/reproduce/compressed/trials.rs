@@ -360,8 +360,21 @@ fn arrays() -> Vec<Array> {
     all
 }
 
+/// A filter small enough for the bound of Theorem 1 to say something.
+pub(super) const SMALL: Shape = Shape { positions: 1000, hashes: 4, keys: 50 };
+
+/// Zeros of such a filter.
+fn zeros(seed: u64) -> Result<u64, Trouble> {
+    let params = BloomParams::new(SMALL.positions, SMALL.hashes)?;
+    let mut filter = Bloom::new(params, Hasher::xxh3(seed))?;
+    let digests: Vec<Digest> =
+        KeyStream::new(seed).members(filter.hasher(), 0..SMALL.keys).collect();
+    filter.insert_many(&digests)?;
+    Ok(SMALL.positions - filter.bits().ones())
+}
+
 pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
-    let mut all = Vec::new();
+    let mut all = vec![Experiment::new("zeros", effort.pick(500, 20_000, 200_000), 1e-5, zeros)];
     // First, because they have more trials than the same messages in tables.
     for simulated in simulated() {
         let sent = simulated.sent;

@@ -47,6 +47,10 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     })
 }
 
+/// What whole lines may add to the bits of a table.
+const LINES: f64 = 8.0 * 64.0 * 12.0;
+const WHOLE_LINES: &str =
+    "Memory comes in lines of 64 bytes: up to a line for each of a dozen arrays.";
 const SEARCHED: &str = "by a search over real numbers of functions and sizes";
 const REMAINDERS: &str = "by a search for the remainder at which 24 cells agree that often";
 const SUMMED: &str = "by summing the terms of the tail";
@@ -203,6 +207,19 @@ fn table_two(results: &Results, tables: &[Vec<Table>]) -> Result<Item, Trouble> 
                 .measured(mean(|throw| throw.second))
                 .unit(Unit::Of(second * buckets)),
         );
+        let held = tables[index].iter().map(|table| table.given_held_bits).max().unwrap_or(0);
+        rows.push(
+            Row::new(format!("{name}: bits per key with the printed Z and J, as built"))
+                .predicted(layout.bits_per_key(N))
+                .measured(Estimate::exact(held as f64 / N as f64))
+                .slack(LINES / N as f64, WHOLE_LINES),
+        );
+        let spilled = tables[index].iter().map(|table| table.given_overflow).max().unwrap_or(0);
+        rows.push(
+            Row::new(format!("{name}: keys without a cell, with the printed Z and J, as built"))
+                .claims("none, but once in 10^10 tables", Claim::AtMost(0.0))
+                .measured(Estimate::exact(spilled as f64)),
+        );
         let largest = throws.iter().map(|throw| throw.largest).max().unwrap_or(0);
         rows.push(
             Row::new(format!("{name}: largest bucket of all throws"))
@@ -318,10 +335,7 @@ fn better_levels(tables: &[Vec<Table>], extra: u32, held: fn(&Table) -> u64) -> 
             Row::new(format!("{}: Rank with better levels, as built", printed.name))
                 .predicted(better.bits_per_key(N))
                 .measured(Estimate::exact(held as f64 / N as f64))
-                .slack(
-                    8.0 * 64.0 * 12.0 / N as f64,
-                    "Memory comes in lines of 64 bytes: up to a line for each of a dozen arrays.",
-                ),
+                .slack(LINES / N as f64, WHOLE_LINES),
         )
     });
     rows.collect()

@@ -67,7 +67,12 @@ impl Printed {
         1.0 / self.lambda + f64::from(self.layout.fingerprint) + 1.0
     }
 
-    /// The params of the table that is built: the same lambda, L and r. Its levels are ours, and take fewer bits.
+    /// The params of the table as it is printed, with its Z and J.
+    fn given(&self) -> Result<RankParams, Trouble> {
+        Ok(RankParams::laid_out(self.layout, N)?)
+    }
+
+    /// The params of a table of the same lambda, L and r. Its levels are ours, and take fewer bits.
     fn params(&self, extra: u32) -> Result<RankParams, Trouble> {
         let Layout { buckets, locations, fingerprint, .. } = self.layout;
         Ok(RankParams::new(buckets, locations, fingerprint, extra, N, 1)?)
@@ -130,6 +135,10 @@ pub(super) struct Table {
     pub(super) held_bits: u64,
     pub(super) counting_held_bits: u64,
     pub(super) wire_bytes: u64,
+    /// Of the table with the printed Z and J.
+    pub(super) given_held_bits: u64,
+    /// Keys that found no cell in it.
+    pub(super) given_overflow: u64,
 }
 
 pub(super) fn example(seed: u64) -> Example {
@@ -159,6 +168,15 @@ pub(super) fn table(printed: &Printed, queries: u64, seed: u64) -> Result<Table,
     let mut counting = RankCounting::new(printed.params(2)?, label)?;
     counting.insert_many(&digests)?;
     let after = memory::held();
+    let mut given = RankIndexed::new(printed.given()?, label)?;
+    given.insert_many(&digests)?;
+    let last = memory::held();
+    if given.params() != printed.given()? {
+        return Err("a table as printed was laid out anew".into());
+    }
+    if !digests.iter().all(|&digest| given.contains_digest(digest)) {
+        return Err("a table as printed lost a key".into());
+    }
     if !digests.iter().all(|&digest| filter.contains_digest(digest)) {
         return Err("a rank-indexed table lost a key".into());
     }
@@ -168,6 +186,8 @@ pub(super) fn table(printed: &Printed, queries: u64, seed: u64) -> Result<Table,
         held_bits: 8 * (between - before) as u64,
         counting_held_bits: 8 * (after - between) as u64,
         wire_bytes: filter.encode().len(),
+        given_held_bits: 8 * (last - after) as u64,
+        given_overflow: given.overflow().unwrap_or(0),
     })
 }
 
