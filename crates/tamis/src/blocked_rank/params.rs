@@ -137,7 +137,7 @@ impl BlockedRankParams {
         second: Option<Level>,
         last: RankParams,
     ) -> Result<Self, InvalidParam> {
-        second.unwrap_or(front).check_packed(&last).map_err(|fault| of_part("last_", fault))?;
+        second.unwrap_or(front).check_packed(&last).map_err(|fault| of_part("last_", &fault))?;
         Ok(Self { front, second, last })
     }
 
@@ -295,8 +295,8 @@ impl Params for BlockedRankParams {
         let second = (second != [0; 5]).then(|| front.behind(second)).transpose();
         let mut last = values[10..].to_vec();
         last.insert(EXTRA, 0);
-        let last = RankParams::from_values(&last).map_err(|fault| of_part("last_", fault))?;
-        Self::laid_out(front, second.map_err(|fault| of_part("second_", fault))?, last)
+        let last = RankParams::from_values(&last).map_err(|fault| of_part("last_", &fault))?;
+        Self::laid_out(front, second.map_err(|fault| of_part("second_", &fault))?, last)
     }
 }
 
@@ -304,8 +304,8 @@ impl Params for BlockedRankParams {
 const EXTRA: usize = 3;
 
 /// The fault of a param by its name among all.
-fn of_part(part: &str, fault: InvalidParam) -> InvalidParam {
+fn of_part(part: &str, fault: &InvalidParam) -> InvalidParam {
     let names = BlockedRankParams::NAMES.iter();
     let name = names.copied().find(|name| name.strip_prefix(part) == Some(fault.name));
-    InvalidParam { name: name.unwrap_or(fault.name), ..fault }
+    InvalidParam { name: name.unwrap_or(fault.name), ..*fault }
 }

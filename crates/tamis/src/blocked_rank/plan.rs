@@ -58,8 +58,8 @@ impl BlockedRankParams {
         let layout = optimise(&Demand::new(spilled), rate_of(universe as f64, spilled));
         // (As many to the last one, which a rate in floating point does not promise.)
         let widened = layout.map(|layout| {
-            let per_group =
-                layout.group_buckets() * u64::from(layout.locations) << layout.fingerprint;
+            let places = layout.group_buckets() * u64::from(layout.locations);
+            let per_group = places << layout.fingerprint;
             let groups = universe.div_ceil(per_group).max(layout.groups);
             Layout { buckets: layout.group_buckets() * groups, groups, ..layout }
         });
