@@ -131,12 +131,16 @@ pub fn mutated(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
                     };
                 }
             }
-            // An array that becomes larger, with the claim that goes with it.
+            // An array that becomes larger, up to all that is allowed, with the claim that goes with it; as it is, or of zeros only.
             4 => {
-                let factor = 1 << (random() % 16);
+                let all = LIMITS.memory / (*decoded).max(1);
+                let factor = if random() % 2 == 0 { all } else { 1 << (random() % 16) };
                 *decoded = decoded.wrapping_mul(factor);
                 if let Some(first) = params.first_mut() {
                     *first = first.wrapping_mul(factor);
+                }
+                if *encoding == Encoding::Packed && random() % 2 == 0 {
+                    *data = vec![4, 0];
                 }
             }
             5 => data.truncate(at),
