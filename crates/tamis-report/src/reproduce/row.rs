@@ -334,6 +334,11 @@ impl Row {
         }
     }
 
+    /// Whether the source is said to be wrong here.
+    pub fn is_erratum(&self) -> bool {
+        self.is_erratum
+    }
+
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         if !self.model_agrees() {
