@@ -8,6 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Work shorter than this shows nothing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
+/// A log gets a line this often.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
+
 /// Parts that work without bytes is cut into.
 const WHOLE: u64 = 1000;
 
@@ -16,6 +19,9 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     /// When the bar comes out of hiding, unless it never will or has already.
     show_at: Option<Instant>,
+    started: Instant,
+    /// When a line was last written for a log, where there is no terminal.
+    said_at: Instant,
 }
 
 impl Progress {
@@ -43,6 +49,8 @@ impl Progress {
         Self {
             bar: bar.with_style(style).with_message(what),
             show_at: stderr().is_terminal().then(|| Instant::now() + PATIENCE),
+            started: Instant::now(),
+            said_at: Instant::now(),
         }
     }
 
@@ -66,6 +74,13 @@ impl Progress {
     pub(crate) fn reach(&mut self, share: f64) {
         self.bar.set_position((share * WHOLE as f64) as u64);
         self.show_when_long();
+        if self.said_at.elapsed() > BETWEEN_LINES && !stderr().is_terminal() {
+            self.said_at = Instant::now();
+            // Not by the bar, which forgets how it went before: work that takes an hour goes at an even pace.
+            let left = self.started.elapsed().as_secs_f64() * (1.0 / share - 1.0);
+            let (percent, minutes) = (100.0 * share, left / 60.0);
+            eprintln!("{}: {percent:.0}% done, {minutes:.0} minutes left", self.bar.message());
+        }
     }
 
     fn show_when_long(&mut self) {

@@ -22,7 +22,7 @@ use crate::show;
 Examples:
   tamis reproduce --quick
   tamis reproduce --quick --json --only 004 | jq 'select(.verdict == \"erratum\")'
-  tamis reproduce -o full-run        (about an hour; can be stopped and started again)")]
+  tamis reproduce -o full-run        (well under an hour and a half; can be stopped and started again)")]
 pub(crate) struct Reproduce {
     /// Fewer trials: a minute on two processors
     #[arg(long)]
