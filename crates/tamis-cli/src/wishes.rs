@@ -23,7 +23,7 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
     max_snapshot: Option<u64>,
 
-    /// At most so many bytes for a delta after --churn of the keys were replaced
+    /// At most so many bytes for a delta after --churn of the keys, any of them, were replaced
     #[arg(
         long,
         value_name = "BYTES",
@@ -33,7 +33,8 @@ pub(crate) struct Wishes {
     )]
     max_delta: Option<u64>,
 
-    /// Share of the keys that is replaced from one delta to the next, such as 1%
+    /// Share of the keys that is replaced from one delta to the next, such as 1%: any keys, at random, with new ones in their places and
+    /// the others in the same order. (The order matters to balanced kinds, which are built anew: there the oldest keys cost more, the newest less)
     #[arg(long, value_name = "SHARE", value_parser = numbers::share, allow_hyphen_values = true)]
     churn: Option<f64>,
 

@@ -47,6 +47,7 @@ pub mod model;
 mod params;
 mod plan;
 mod profile;
+mod replace;
 mod two_choice;
 mod walk;
 
@@ -54,6 +55,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 pub use params::{BalancedParams, Layout, Policy};
+pub(crate) use replace::{Replaced, replace};
 
 use self::list::{List, slots_for};
 use self::walk::{Answer, Choice};

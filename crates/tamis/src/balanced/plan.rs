@@ -211,12 +211,16 @@ impl Planner {
         let per_block = self.keys as f64 / blocks;
         let most = most_arrivals(1.5 * per_block);
         // What was settled leaves little to search for, and shall come out as it was meant.
-        if S::RULE == Rule::Counter && how == How::Sketched && self.limit.or(self.accesses).is_none() {
+        if S::RULE == Rule::Counter
+            && how == How::Sketched
+            && self.limit.or(self.accesses).is_none()
+        {
             return Some(Profile::sketch(layout, most));
         }
         let (bits, hashes) = (layout.key_bits(), layout.hashes);
         let mut known = self.throws.borrow_mut();
-        let throws = known.entry((bits, hashes)).or_insert_with(|| Throws::new(bits, hashes).into());
+        let throws =
+            known.entry((bits, hashes)).or_insert_with(|| Throws::new(bits, hashes).into());
         Some(Profile::new(layout, throws, most))
     }
 

@@ -11,14 +11,19 @@
 //! | positions, choices | as they are | none: a new snapshot |
 //!
 //! In a block of B bits a key sets B (1 - (1 - 1/B)^k) of them on average, which is all that matters to the share of all bits: so
-//! blocked filters are plain ones with a somewhat smaller load. Balanced kinds are taken for blocked ones whose keys are spread evenly; a
-//! key that goes lets others of its block in, which is not counted, so that their lengths are known to some per cent only. Tested against snapshots and
-//! deltas of every kind by `tests/traffic.rs`.
+//! blocked filters are plain ones with a somewhat smaller load. Snapshots of balanced kinds are taken for those of blocked ones whose keys are
+//! spread evenly; for their deltas a small filter is built twice and compared (`balanced/replace.rs`).
+//!
+//! The keys that are replaced are any, at random: the other keys keep their order, and new keys come in the places of those that went.
+//! This matters to balanced kinds alone, which are built anew, and where early keys move more than late ones: replacing the oldest
+//! keys costs more than is said here, replacing the newest less. Tested against snapshots and deltas of every kind by
+//! `tests/traffic.rs`.
 
 use alloc::vec::Vec;
 
 use super::Prediction;
 use crate::any::{AnyParams, Kind};
+use crate::balanced;
 use crate::coder::{self, Effort, sorted_bits};
 use crate::compressed::model::delta_share;
 use crate::math::occupancy::{mean_occupied, variance_occupied};
@@ -29,7 +34,9 @@ use crate::wire::{self, Encoding};
 /// A limit is kept by so many standard deviations: one filter in three million breaks it.
 const DEVIATIONS: f64 = 5.0;
 /// Standard deviations of what the model of balanced kinds leaves out, in shares of snapshots and of deltas.
-const UNEVEN: [f64; 2] = [0.0015, 0.015];
+const UNEVEN: [f64; 2] = [0.0015, 0.005];
+/// Standard deviation of what a single replaced key moves, in shares of the mean.
+const FEW: f64 = 0.7;
 /// Numbers of a Poisson law beyond this are too rare to count, up to a mean of [`MANY`].
 const MOST_STEP: u64 = 24;
 const MANY: f64 = 6.0;
@@ -93,12 +100,9 @@ struct Coded {
     variance: f64,
 }
 
-/// What a balanced kind has beside the bits that keys set.
+/// The list of a balanced kind.
 #[derive(Clone, Copy)]
 struct Balanced {
-    blocks: u64,
-    /// Whether each block counts its keys.
-    counts: bool,
     /// Entries of the list.
     listed: f64,
     /// Whether a snapshot has a section for them.
@@ -183,11 +187,9 @@ impl Content {
             | AnyParams::BalancedPopcount(_)
             | AnyParams::BalancedTwoChoice(_) => {
                 let value = |at: usize| params.named()[at].1;
-                let [blocks, block, hashes, threshold, room] = [0, 1, 2, 5, 7].map(value);
+                let [blocks, block, hashes, room] = [0, 1, 2, 7].map(value);
                 let listed = predicted.overflow.unwrap_or(0.0);
-                let counts = threshold > 0 && params.kind() != Kind::BalancedPopcount;
-                let has_list = room > 0 || listed >= 0.5;
-                let balanced = Balanced { blocks, counts, listed, has_list };
+                let balanced = Balanced { listed, has_list: room > 0 || listed >= 0.5 };
                 in_blocks(blocks, block, hashes as u32, Some(balanced))
             }
         }
@@ -255,19 +257,22 @@ impl Content {
         let names = params.named().len();
         Some(match *self {
             Self::Bits { bits, each, balanced, .. } => {
-                let listed = balanced.map_or(0.0, |balanced| balanced.listed / n.max(1.0));
-                let load = |keys: f64| each * keys * (1.0 - listed) / bits as f64;
-                let mut flips = delta_share(load(n - r), load(r), load(r)).0 * bits as f64;
-                if let Some(Balanced { blocks, counts: true, .. }) = balanced {
-                    // A counter that goes up or down by a few flips two of its bits on average.
-                    let same = difference(0, r / blocks as f64);
-                    flips += 2.0 * blocks as f64 * (1.0 - same);
-                }
+                let load = |keys: f64| each * keys / bits as f64;
+                let plain = |keys: f64| delta_share(load(n - keys), load(keys), load(keys)).0;
+                let flips = plain(r) * bits as f64;
                 // As if every key that goes or comes flipped any number of bits from none to k.
                 let variance = 2.0 * r * each * each / 4.0;
-                let toggled = balanced.map(|_| list(2.0 * listed * r));
-                let bytes = frame(names, IDS, array(bits, flips, variance), toggled);
-                if balanced.is_some() { bytes.less_sure(UNEVEN[1]) } else { bytes }
+                let Some(_) = balanced else {
+                    return Some(frame(names, IDS, array(bits, flips, variance), None));
+                };
+                let seen = replaced_keys(params, keys, r / n.max(1.0))?;
+                // Every key that goes or comes moves others, and they flip so much more.
+                let more = seen.flips / plain(seen.share * n.max(1.0)).max(f64::MIN_POSITIVE);
+                let array = array(bits, flips * more, variance * more * more);
+                let toggled = list(seen.listed * r / seen.share);
+                // So far as a few keys speak for others.
+                let unsure = UNEVEN[1] + FEW / libm::sqrt(seen.seen);
+                frame(names, IDS, array, Some(toggled)).less_sure(unsure)
             }
             Self::Counters { counters, hashes } => {
                 let load = f64::from(hashes) * r / counters as f64;
@@ -306,6 +311,18 @@ impl Content {
             }
             Self::Positions { .. } | Self::Chosen { .. } => return None,
         })
+    }
+}
+
+/// What differs between a balanced filter and its successor; `None` for other kinds.
+fn replaced_keys(params: &AnyParams, keys: u64, share: f64) -> Option<balanced::Replaced> {
+    match params {
+        AnyParams::BalancedSingle(params) => balanced::replace(params, keys, share),
+        AnyParams::BalancedSequential(params) => balanced::replace(params, keys, share),
+        AnyParams::BalancedMht(params) => balanced::replace(params, keys, share),
+        AnyParams::BalancedPopcount(params) => balanced::replace(params, keys, share),
+        AnyParams::BalancedTwoChoice(params) => balanced::replace(params, keys, share),
+        _ => None,
     }
 }
 
