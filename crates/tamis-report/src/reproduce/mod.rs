@@ -13,6 +13,7 @@ mod estimate;
 mod fast_tables;
 mod lab;
 mod oracle;
+mod own_functions;
 mod page;
 mod partitioned;
 mod rank_indexed;

@@ -3,18 +3,18 @@
 use serde::{Deserialize, Serialize};
 use tamis::bloom::BloomParams;
 use tamis::bloom::model::{predict_bloom, rate as plain_rate};
-use tamis::partitioned::{Family, Partition, PartitionedParams, model};
+use tamis::partitioned::{PartitionedParams, model};
 use tamis::{Bloom, Digest, Filter, Hasher, Insert, Label, PartitionedBloom, Stored};
 
 use super::{
     Claim, Document, Effort, Estimate, Experiment, Item, Results, Row, Trouble, Unit, built,
-    fast_tables,
+    fast_tables, own_functions,
 };
 use crate::keys::KeyStream;
 use crate::plot::{Axis, Mark, Plot, Point, Series};
 
 /// Bits of every filter, as in the source.
-const BITS: u64 = 10_000;
+pub(super) const BITS: u64 = 10_000;
 
 /// One filter of the source: keys, groups, candidates and functions for each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ const HASHES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 const KEYS: [u64; 4] = [800, 1000, 1200, 1600];
 
 /// The model takes groups to be alike and candidates to be independent.
-const FILL_SLACK: f64 = 0.005;
-const FILL_SLACK_WHY: &str = "The model takes every group for a mean one: over all settings, 200 filters each, the fill is 0.9% off at the most.";
+pub(super) const FILL_SLACK: f64 = 0.005;
+pub(super) const FILL_SLACK_WHY: &str = "The model takes every group for a mean one: over all settings, 200 filters each, the fill is 0.9% off at the most.";
 
 impl Setting {
     fn params(self) -> Result<PartitionedParams, Trouble> {
@@ -119,19 +119,19 @@ const OFTEN: f64 = 1e-3;
 
 /// One filter that was built.
 #[derive(Serialize, Deserialize)]
-struct Filled {
-    fill: f64,
+pub(super) struct Filled {
+    pub(super) fill: f64,
     /// By its own bits.
-    rate: f64,
-    passed: u64,
-    queries: u64,
+    pub(super) rate: f64,
+    pub(super) passed: u64,
+    pub(super) queries: u64,
 }
 
 fn build(setting: Setting, queries: u64, seed: u64) -> Result<Filled, Trouble> {
     partitioned(setting.params()?, setting.keys, queries, seed)
 }
 
-fn partitioned(
+pub(super) fn partitioned(
     params: PartitionedParams,
     keys: u64,
     queries: u64,
@@ -176,18 +176,6 @@ fn plain_name(keys: u64, hashes: u32) -> String {
     format!("plain {keys} {hashes}")
 }
 
-/// Groups of the filters that are built with the source's own functions.
-const OWN_GROUPS: [u64; 2] = [20, 350];
-
-/// A filter with the source's functions: RS for groups, CRC-32 for candidates.
-fn with_own_functions(setting: Setting) -> Result<PartitionedParams, Trouble> {
-    Ok(setting.params()?.with_functions(Partition::Rs, Family::Crc)?)
-}
-
-fn own_name(groups: u64) -> String {
-    format!("partitioned-own {groups}")
-}
-
 /// The best of the notes at 10 bits per key in total; not in the source.
 fn fair() -> Result<PartitionedParams, Trouble> {
     Ok(PartitionedParams::new(8080, 1, 20, 1 << 12, 8)?)
@@ -211,14 +199,6 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
     let queries = 10_000_000 / filters;
     let run = move |seed| partitioned(fair()?, OWN.keys, queries, seed);
     all.push(Experiment::new("partitioned-fair", filters, 0.1, run).with_setup(queries));
-    for groups in OWN_GROUPS {
-        let setting = Setting { groups, ..OWN };
-        let queries = setting.queries(effort).div_ceil(filters);
-        let run =
-            move |seed| partitioned(with_own_functions(setting)?, setting.keys, queries, seed);
-        let experiment = Experiment::new(own_name(groups), filters, 0.15, run);
-        all.push(experiment.with_setup(queries));
-    }
     let by_keys = KEYS.map(|keys| (keys, OWN.hashes));
     let by_hashes = HASHES.map(|hashes| (OWN.keys, hashes));
     // Filters of 1000 keys differ by six percent.
@@ -235,6 +215,7 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
         let run = move |seed| plain(bits, OWN.keys, hashes, 0, seed);
         all.push(Experiment::new("plain-equal", filters, 5e-4, run));
     }
+    all.extend(own_functions::experiments(effort));
     all.extend(fast_tables::experiments(effort));
     all
 }
@@ -246,7 +227,7 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
         figure_five(results)?,
         figure_six(results)?,
         stored_choices(results)?,
-        own_functions(results)?,
+        own_functions::item(results)?,
     ];
     items.extend(fast_tables::items(results)?);
     Ok(Document {
@@ -532,41 +513,6 @@ fn stored_choices(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::table(
         "Stored choices",
         "What the comparison of the report leaves out: the bits that say which functions a group has.",
-        rows,
-    ))
-}
-
-/// The source's functions instead of ours: they make no difference at its size, which is no power of two.
-fn own_functions(results: &Results) -> Result<Item, Trouble> {
-    let mut rows = Vec::new();
-    for groups in OWN_GROUPS {
-        let setting = Setting { groups, ..OWN };
-        let params = with_own_functions(setting)?;
-        let trials: Vec<Filled> = results.get(&own_name(groups))?;
-        let fills: Vec<f64> = trials.iter().map(|trial| trial.fill).collect();
-        let fill = model::expected_fill(&params, setting.keys);
-        rows.push(
-            Row::new(format!("g = {groups}: fill with RS and CRC-32"))
-                .predicted(fill)
-                .measured(Estimate::mean(&fills))
-                .slack(FILL_SLACK * fill, FILL_SLACK_WHY),
-        );
-        let passed = trials.iter().map(|trial| trial.passed).sum();
-        let queries: u64 = trials.iter().map(|trial| trial.queries).sum();
-        if queries > 0 {
-            // What these very filters have by their own bits, and what passes.
-            let own = trials.iter().map(|trial| trial.rate).sum::<f64>() / trials.len() as f64;
-            rows.push(
-                Row::new(format!("g = {groups}: rate with RS and CRC-32, by the bits set"))
-                    .predicted(own)
-                    .measured(Estimate::share(passed, queries))
-                    .unit(Unit::Rare),
-            );
-        }
-    }
-    Ok(Item::table(
-        "The report's functions",
-        "Groups by RS, candidates by CRC-32, as in the report, for 1000 keys in 10,000 bits: filters with params partition = 1 and family = 1.",
         rows,
     ))
 }
