@@ -1,6 +1,5 @@
 //! The d-left filter keeps its laws, whatever the load.
 
-use proptest::prelude::*;
 use tamis::dleft::DLeftParams;
 use tamis::{
     Absent, Count, DLeft, Digest, Effort, Filter, Goal, Hasher, Insert, Label, Limits, Remove,
@@ -8,7 +7,7 @@ use tamis::{
 };
 use tamis_report::churn::Churn;
 use tamis_report::keys::KeyStream;
-use tamis_testkit::{laws, operations};
+use tamis_testkit::laws;
 
 tamis_testkit::install_counting_allocator!();
 
@@ -60,23 +59,6 @@ fn dleft_keeps_the_laws() {
     for keys in [0, 1, 2, 37] {
         let goal = Goal::rate(keys, 0.01);
         laws::check(make(DLeft::plan(&goal).unwrap()), keys);
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn dleft_agrees_with_an_exact_multiset(
-        sequence in operations::sequences(40, 400),
-        subtables in 1..=4_u32,
-        buckets in 1..=3_u64,
-        cells in 1..=4_u32,
-        remainder in 1..=12_u32,
-        value in 0..=3_u32,
-    ) {
-        let params = params(subtables, buckets, cells, remainder, value);
-        operations::run(make(params)(Hasher::default()), &sequence);
     }
 }
 
@@ -185,8 +167,14 @@ fn a_table_beyond_its_load_keeps_every_key() {
         assert!(overflow.contains(&filter.overflow().unwrap()), "{load}: {:?}", filter.overflow());
         assert_eq!(filter.params().buckets() > 512, grown, "{load}");
         let predicted = DLeft::predict(&params(4, 512, 8, 14, 0), digests.len() as u64);
+        let predicted = predicted.bits_per_key * digests.len() as f64;
         let cells = filter.params().bits().next_multiple_of(512) as f64;
-        assert_eq!(predicted.bits_per_key, cells / digests.len() as f64, "{load}");
+        // To the bit where the stash is empty; a full stash is known to be there, not how full it is.
+        if filter.overflow() == Some(0) {
+            assert_eq!(predicted.round(), cells, "{load}");
+        }
+        let held = filter.footprint() as f64;
+        assert!((0.8 * held..=1.2 * held).contains(&predicted), "{load}: {predicted} and {held}");
         // The stash empties as the table does.
         let (gone, left) = digests.split_at(digests.len() / 2);
         remove_all(&mut filter, gone);

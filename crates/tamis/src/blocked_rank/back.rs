@@ -46,6 +46,14 @@ impl Back {
         }
     }
 
+    /// Makes room in the packed table for all that it holds, and `more`.
+    pub(super) fn settle(&mut self, more: u64) {
+        match self {
+            Self::Blocks(table) => table.settle_back(more),
+            Self::Packed(table) => table.settle(more),
+        }
+    }
+
     /// The blocks, if there are any, and the packed table at the end.
     pub(super) fn parts(&self) -> (Option<&Table>, &rank::Table) {
         match self {

@@ -151,17 +151,13 @@ impl BlockedRank {
         let (universe, their_universe) = (mine.universe(), theirs.universe());
         let dropped = common_universe(universe, their_universe);
         let meeting = dropped.and_then(|(dropped, _)| mine.coarser(dropped).ok()).zip(dropped);
-        let Some((mut params, (dropped, their_dropped))) = meeting else {
+        let Some((params, (dropped, their_dropped))) = meeting else {
             return Mismatch::check("universe", &universe, &their_universe);
         };
-        let cells = self.used().saturating_add(other.used());
-        while params.capacity() < cells
-            && let Ok(larger) = params.grown()
-        {
-            params = larger;
-        }
         // Beside this one, so that it is unchanged if memory runs out.
         let merged = self.table.rebuilt(params, dropped).and_then(|mut table| {
+            // At once, since each step of growing is planned.
+            table.settle_back(other.table.packed());
             table.add_all(&other.table, their_dropped)?;
             Ok(table)
         });

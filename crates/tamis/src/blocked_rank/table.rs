@@ -385,7 +385,13 @@ impl Table {
     /// Adds so many copies.
     pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
         for done in 0..group.count {
-            let place = self.cut.place_of(group.identity);
+            let mut place = self.cut.place_of(group.identity);
+            if self.lives_in_back(place)
+                && self.back.packed() >= self.grow_above
+                && self.grow_or_wait()
+            {
+                place = self.cut.place_of(group.identity);
+            }
             if self.lives_in_back(place) {
                 // The back table counts to any number at once.
                 return self.back.add(self.back_group(place, group.count - done));
@@ -446,7 +452,13 @@ impl Table {
         });
         merged(&mut groups, false);
         table.fill(groups)?;
+        table.settle_back(0);
         Ok(table)
+    }
+
+    /// Makes room in the packed table for all that it holds, and `more`.
+    pub(super) fn settle_back(&mut self, more: u64) {
+        self.back.settle(more);
     }
 
     /// Lays out what an empty table is to hold: groups in order. Nothing grows, so that a table which is read is laid out as it

@@ -19,9 +19,12 @@ pub(super) struct Cell {
     pub(super) value: u64,
 }
 
-/// The most that a cell with this remainder counts.
+/// The most that a cell counts.
+pub(super) const MAX_COUNT: u64 = 4;
+
+/// The most that a cell with this remainder counts: one less where an empty cell would look the same.
 pub(super) fn max_count(remainder: u64) -> u64 {
-    if remainder == 0 { 3 } else { 4 }
+    if remainder == 0 { MAX_COUNT - 1 } else { MAX_COUNT }
 }
 
 /// The largest part of a bucket that is compared at once. Frozen: it is the width of a word.

@@ -378,8 +378,10 @@ impl Stored for DLeft {
     /// The packed form, or the trimmed one where many identities are equal and that is shorter.
     fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         let packed = wire::encode(self, vec![sections::pack(&self.table)]);
-        let trimmed = self.encode();
-        if packed.len() <= trimmed.len() { packed } else { trimmed }
+        // Of the table that a reader of the packed form would make, or what is read could be shorter in the other form.
+        let trimmed = self.coarser(self.params(), 0);
+        let trimmed = trimmed.map(|table| wire::encode(self, sections::encode(&table)));
+        trimmed.ok().filter(|trimmed| trimmed.len() < packed.len()).unwrap_or(packed)
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {

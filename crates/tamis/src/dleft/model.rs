@@ -200,6 +200,14 @@ impl Loads {
         (1..self.shares.len() / self.subtables).map(|i| self.at_least(i)).sum()
     }
 
+    /// Keys for each bucket that find none of its cells: those above them, unless one of the keys in a full first bucket moves,
+    /// each as if it chose its other buckets anew (as [`steady_with_moves`](Self::steady_with_moves) has it).
+    pub(super) fn homeless(&self, cells: usize) -> f64 {
+        let heights = self.shares.len() / self.subtables;
+        let above: f64 = (cells + 1..heights).map(|i| self.at_least(i)).sum();
+        above * libm::pow(self.others_full(cells), cells as f64)
+    }
+
     /// F, the chance that the d choices of a new key all hold so many cells or more: the product over the subtables
     /// of x\[c\]\[j\]. Not the share of buckets above c, from which the paper argues (section 5.2; notes, erratum).
     pub fn all_full(&self, cells: usize) -> f64 {

@@ -1,11 +1,13 @@
 //! From goals to params, and from params to predictions.
 
+use super::bucket::MAX_COUNT;
 use super::model::{self, Loads};
 use super::params::{DLeftParams, MAX_REMAINDER, MAX_UNIVERSE};
 use super::sections::LOAD_BITS;
 use crate::any::Kind;
 use crate::bits::Line;
 use crate::filter::Params;
+use crate::group::Spill;
 use crate::math::occupancy::power_spread;
 use crate::plan::{Goal, PlanError, Prediction, Size};
 use crate::wire::{self, Encoding};
@@ -107,12 +109,17 @@ fn rate(params: &DLeftParams, keys: u64) -> f64 {
 /// What a table with these params will do when it holds so many keys, after growing if it must.
 pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
     let distinct = model::distinct(params.universe() as f64, keys);
+    // Identities that are in more often than a cell counts have an entry of the stash as well.
+    let surplus = model::shared_by(params.universe() as f64, keys, MAX_COUNT + 1);
     let mut grown = *params;
-    while grown.all_cells() as f64 <= distinct
+    while grown.all_cells() as f64 <= distinct + surplus
         && let Ok(larger) = grown.grown()
     {
         grown = larger;
     }
+    let filled = Loads::inserted(grown.subtables() as usize, distinct / grown.all_buckets() as f64);
+    let homeless = filled.homeless(grown.cells() as usize) * grown.all_buckets() as f64;
+    let stash = Spill::planned_bits(surplus + homeless);
     let loads = f64::from(LOAD_BITS) * grown.all_buckets() as f64;
     let trimmed = loads + distinct * f64::from(grown.cell_bits());
     let wire = wire::planned_len(
@@ -121,25 +128,23 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
         libm::ceil(trimmed / 8.0) as u64,
     );
     let per_key = |bits: f64| bits / keys.max(1) as f64;
-    let (all, hit) = (lines(&grown, grown.subtables()), lines_of_hit(&grown, distinct));
+    let (all, hit) = (lines(&grown, grown.subtables()), lines_of_hit(&grown, &filled));
     let rate = rate(&grown, keys);
     Prediction {
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
-        bits_per_key: per_key(grown.bits().next_multiple_of(Line::BITS) as f64),
+        bits_per_key: per_key((grown.bits().next_multiple_of(Line::BITS) + stash) as f64),
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: all,
         blocks_per_hit: hit,
         // A stranger who is let through was found like a member.
         blocks_per_miss: (1.0 - rate) * all + rate * hit,
-        overflow: Some(0.0),
+        overflow: Some(surplus + homeless),
     }
 }
 
 /// A member is found in its subtable, after those on the left have been read.
-fn lines_of_hit(params: &DLeftParams, distinct: f64) -> f64 {
-    let load = distinct / params.all_buckets() as f64;
-    let loads = Loads::inserted(params.subtables() as usize, load);
+fn lines_of_hit(params: &DLeftParams, loads: &Loads) -> f64 {
     let held = |subtable: u32| -> f64 {
         (1..=params.cells()).map(|height| loads.share(height as usize, subtable as usize)).sum()
     };

@@ -54,6 +54,14 @@ impl Spill {
         (self.entries.capacity() * size_of::<Group>()) as u64 * 8
     }
 
+    /// Bits of heap memory of about so many entries that come one by one: a vector doubles, from four on.
+    pub(crate) fn planned_bits(entries: f64) -> u64 {
+        match libm::round(entries) as u64 {
+            0 => 0,
+            entries => entries.next_power_of_two().max(4) * size_of::<Group>() as u64 * 8,
+        }
+    }
+
     /// The entries whose identities are in a range.
     pub(crate) fn range(&self, identities: core::ops::Range<u64>) -> &[Group] {
         let from = self.entries.partition_point(|entry| entry.identity < identities.start);

@@ -198,7 +198,7 @@ impl<V: Variant> Rank<V> {
             common_universe(mine.universe(), theirs.universe()).ok_or_else(differ)?;
         let coarse = mine.coarser(dropped).map_err(|_| differ())?;
         // Where there is no layout for so many, what finds no cell is kept beside the table.
-        let params = coarse.with_room_for(self.used().saturating_add(other.used()));
+        let params = coarse.with_room_for(self.used().saturating_add(other.used()), 1);
         // Beside this one, so that it is unchanged if memory runs out.
         let merged = self.table.rebuilt(params, dropped).and_then(|mut table| {
             table.add_all(&other.table, their_dropped)?;

@@ -5,10 +5,10 @@ use super::optimise::{
     DEFAULT_OVERFLOW, Demand, HIGHEST_RATE, MAX_LAMBDA, complete, fit, optimise,
 };
 use super::params::{MAX_FINGERPRINT, MAX_UNIVERSE, RankParams};
-use super::table::Mode;
+use super::table::{MAX_COPIES, MAX_COUNTER, Mode};
 use crate::bits::Line;
 use crate::filter::{InvalidParam, Params};
-use crate::group::GROUP_BYTES;
+use crate::group::Spill;
 use crate::math::occupancy::power_spread;
 use crate::math::tail::{binomial_above, poisson_pmf};
 use crate::plan::{Goal, PlanError, Prediction, Size};
@@ -65,11 +65,21 @@ impl RankParams {
         Self::new(buckets, locations, fingerprint, extra, capacity.max(1), groups)
     }
 
-    /// These params, or ones with more capacity if `keys` keys need it, or the largest that there are.
-    pub(super) fn with_room_for(&self, keys: u64) -> Self {
+    /// These params, or ones with more capacity if `keys` keys need it: as much as there is a layout for.
+    pub(super) fn with_room_for(&self, keys: u64, narrowest: u32) -> Self {
+        if self.capacity() >= keys {
+            return *self;
+        }
+        // Planning takes long, so at once if that can be; further steps move the cut of identities further.
+        let at_once = self.with_capacity(keys, narrowest);
+        at_once.unwrap_or_else(|_| self.grown_to(keys, narrowest))
+    }
+
+    /// What these params become when `keys` keys come one by one.
+    fn grown_to(&self, keys: u64, narrowest: u32) -> Self {
         let mut params = *self;
         while params.capacity() < keys
-            && let Ok(larger) = params.with_capacity(grown_capacity(params.capacity()), 1)
+            && let Ok(larger) = params.with_capacity(grown_capacity(params.capacity()), narrowest)
         {
             params = larger;
         }
@@ -160,14 +170,13 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
 
 /// What a table with these params will do when it holds so many keys, after growing if it must.
 pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction {
-    let grown = params.with_room_for(keys);
+    let (cells, often) = expected_cells(params.universe(), keys, mode);
+    let grown = params.grown_to(libm::round(cells + often) as u64, 1);
     let layout = grown.layout();
     let rate = model::rate(&layout, keys);
-    // A set stores equal identities once, and four of them share a counter.
-    let cells = match mode {
-        Mode::Set | Mode::Counting => rate * layout.identities(),
-        Mode::Multiset | Mode::Map => keys as f64,
-    };
+    // Where no layout has room for all, the spill takes the rest: an entry for each identity at most.
+    let homeless = (cells - grown.capacity() as f64).clamp(0.0, rate * layout.identities());
+    let spilled = if homeless < 0.5 { often } else { often.max(homeless) };
     let cell_bits = f64::from(1 + layout.fingerprint + layout.extra);
     let trimmed = layout.buckets as f64 * f64::from(layout.locations) + cells * cell_bits;
     let wire = wire::planned_len(
@@ -175,21 +184,34 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
         Encoding::Trimmed,
         libm::ceil(trimmed / 8.0) as u64,
     );
-    // Where there is no larger layout, the rest is kept beside the table, each identity once.
-    let beyond = (cells - grown.capacity() as f64).clamp(0.0, layout.identities());
-    let listed = beyond * (8 * GROUP_BYTES) as f64;
     let per_key = |bits: f64| bits / keys.max(1) as f64;
     let lines = Lines::new(&layout, keys);
     Prediction {
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
-        bits_per_key: per_key(layout.bits().next_multiple_of(Line::BITS) as f64 + listed),
+        bits_per_key: per_key(
+            (layout.bits().next_multiple_of(Line::BITS) + Spill::planned_bits(spilled)) as f64,
+        ),
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: lines.insert(),
         blocks_per_hit: lines.hit(),
         blocks_per_miss: lines.miss(),
-        overflow: Some(0.0),
+        overflow: Some(spilled),
     }
+}
+
+/// Cells of `keys` random keys, and identities that come more often than cells tell: those have an entry of the spill.
+fn expected_cells(universe: u64, keys: u64, mode: Mode) -> (f64, f64) {
+    let (most, per_cell) = match mode {
+        // Equal identities share a cell.
+        Mode::Set => (1, u64::MAX),
+        Mode::Counting => (u64::from(MAX_COPIES), MAX_COUNTER + 1),
+        Mode::Multiset | Mode::Map => (u64::from(MAX_COPIES), 1),
+    };
+    let more_often_than =
+        |times: u64| universe as f64 * binomial_above(keys, 1.0 / universe as f64, times);
+    let cells = (0..most).map(|cell| more_often_than(cell * per_cell)).sum();
+    (cells, if mode == Mode::Set { 0.0 } else { more_often_than(most * per_cell) })
 }
 
 /// How many cache lines operations read, from the places of records in lines and of cells in records, both taken as

@@ -237,7 +237,7 @@ impl Table {
                 return Err(Full { keys: self.used(), inserted: 0 });
             }
             if self.spill.len() as u64 > self.spill_limit {
-                self.grow_for(place);
+                self.relieve();
             }
         }
         Ok(new)
@@ -358,23 +358,55 @@ impl Table {
     /// Grows by a quarter and returns the new place of a key. If there is no memory, or no larger layout, all stays as it is
     /// and the spill takes what finds no cell.
     fn grow_for(&mut self, place: Place) -> Place {
-        let capacity = grown_capacity(self.params.capacity().max(self.used()));
-        if let Ok(params) = self.params.with_capacity(capacity, self.narrowest)
-            && let Ok(table) = self.rebuilt(params, 0)
-        {
-            *self = table.no_narrower_than(self.narrowest);
-        } else {
+        if !self.lay_out_for(grown_capacity(self.params.capacity().max(self.used()))) {
             // Not again for every key: planning takes longer than inserting.
             self.grow_at = self.used().saturating_mul(2).max(1);
-            self.spill_limit = self.spill_limit.max(2 * self.spill.len() as u64);
         }
         self.place_of(place.identity)
     }
 
+    /// Lays a table out anew that has come to hold more than it has room for, or will with `more`.
+    pub(crate) fn settle(&mut self, more: u64) {
+        if self.used().saturating_add(more) > self.params.capacity() {
+            self.lay_out_for(self.used().saturating_add(more));
+        } else if self.spilled() > self.tolerated() {
+            self.relieve();
+        }
+    }
+
+    /// Lays a table with a long spill out anew: for more keys if it is nearly full, or with the levels that a plan would
+    /// choose if it has others. If neither, somebody chooses keys that fall into one bucket: more memory would not help.
+    fn relieve(&mut self) {
+        let (capacity, used) = (self.params.capacity(), self.used());
+        let full = used >= capacity - capacity / 4;
+        self.lay_out_for(if full { grown_capacity(capacity.max(used)) } else { capacity });
+    }
+
+    /// Lays the table out for `capacity` keys, or as many as there is a layout for. False, and only the spill is allowed to
+    /// become longer, if that is the layout it has, or there is no memory.
+    fn lay_out_for(&mut self, capacity: u64) -> bool {
+        let params = if capacity > self.params.capacity() {
+            self.params.with_room_for(capacity, self.narrowest)
+        } else {
+            self.params.with_capacity(capacity, self.narrowest).unwrap_or(self.params)
+        };
+        let other = Some(params).filter(|params| *params != self.params);
+        if let Some(Ok(table)) = other.map(|params| self.rebuilt(params, 0)) {
+            *self = table.no_narrower_than(self.narrowest);
+            return true;
+        }
+        self.spill_limit = self.spill_limit.max(2 * self.spill.len() as u64);
+        false
+    }
+
+    /// Entries of the spill that are no reason to grow.
+    fn tolerated(&self) -> u64 {
+        (self.params.capacity() / KEYS_PER_SPILLED).max(4)
+    }
+
     fn settle_spill_limit(&mut self) {
-        let tolerated = (self.params.capacity() / KEYS_PER_SPILLED).max(4);
         // If growing did not help, somebody chooses keys: then it must not go on for ever.
-        self.spill_limit = tolerated.max(2 * self.spill.len() as u64);
+        self.spill_limit = self.tolerated().max(2 * self.spill.len() as u64);
     }
 
     /// The same content under other params, whose universe is 2^`dropped` times smaller.
