@@ -1,4 +1,4 @@
-//! What the tests of every filter share: the law suite, operation sequences against an exact multiset, attacks on
+//! What the tests of every filter share: the law suite, random histories against an exact multiset, attacks on
 //! the decoder, golden files, printed numbers. Used from `tests/`, never from the library.
 //!
 //! Test binaries that use it install the counting allocator:
@@ -11,7 +11,7 @@ pub mod bombs;
 pub mod golden;
 pub mod hostile;
 pub mod laws;
-pub mod operations;
+pub mod model;
 pub mod printed;
 
 /// Makes "memory held" measurable in a test binary.

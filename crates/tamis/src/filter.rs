@@ -17,7 +17,7 @@
 //! 7. **Footprint is memory.** `footprint()` is the heap memory held, to the bit.
 //! 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes again.
 //!
-//! `tamis-testkit` runs every filter through these laws.
+//! `tamis-testkit` runs every filter through these laws, planned ones and, in its model test, any legal layout with any history.
 
 use crate::any::Kind;
 use crate::bits::{AHEAD, OutOfMemory, SharedBytes};

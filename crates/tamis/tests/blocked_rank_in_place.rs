@@ -10,7 +10,7 @@ use tamis::{
     Limits, Params, Remove, SharedBytes, Stored,
 };
 use tamis_report::keys::KeyStream;
-use tamis_testkit::{hostile, laws, operations};
+use tamis_testkit::{hostile, laws};
 
 tamis_testkit::install_counting_allocator!();
 
@@ -164,10 +164,9 @@ fn whatever_its_history_a_back_table_is_written_as_it_is() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// What is read is as good as what was written: it goes on in the same way.
+    /// What is read is what was written, whatever was in. (The model test goes on with it.)
     #[test]
-    fn a_filter_read_in_place_agrees_with_an_exact_multiset(
-        sequence in operations::sequences(40, 200),
+    fn filters_are_read_in_place(
         before in 0..900_usize,
         blocks in 3..=6_u64,
         locations in 1..=20_u32,
@@ -180,7 +179,6 @@ proptest! {
         check_round_trip(&filter);
         filter.remove_many(&digests);
         check_round_trip(&filter);
-        operations::run(open(&filter.encode_in_place().to_vec()).unwrap(), &sequence);
     }
 }
 

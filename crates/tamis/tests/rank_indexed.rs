@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use proptest::prelude::*;
 use tamis::rank_indexed::RankParams;
 use tamis::{
     Absent, Count, Digest, Filter, Goal, Hasher, Insert, Limits, RankCounting, RankIndexed,
     RankMap, RankSet, Remove, Stored,
 };
 use tamis_report::keys::KeyStream;
-use tamis_testkit::{laws, operations};
+use tamis_testkit::laws;
 
 tamis_testkit::install_counting_allocator!();
 
@@ -37,16 +36,6 @@ fn all_variants_keep_the_laws() {
     laws::check(make::<RankIndexed>(crowded()), 300);
     laws::check(make::<RankCounting>(crowded()), 300);
     laws::check(make::<RankSet>(crowded()), 300);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn tables_agree_with_an_exact_multiset(sequence in operations::sequences(60, 250)) {
-        operations::run(make::<RankIndexed>(crowded())(Hasher::xxh3(0)), &sequence);
-        operations::run(make::<RankCounting>(crowded())(Hasher::xxh3(0)), &sequence);
-    }
 }
 
 fn filled(keys: std::ops::Range<u64>, planned: u64, rate: f64) -> RankIndexed {

@@ -1,0 +1,56 @@
+//! How long operations take: by the clock on the wall while all is well, by processor time on suspicion.
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// The most that an operation may take.
+pub(super) const MOST: Duration = Duration::from_millis(50);
+
+/// How closely times are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    /// Calls, and runs of single operations, by the clock on the wall: cheap, and may suspect a busy machine.
+    Runs,
+    /// Every single operation, by the processor time of this thread.
+    Each,
+}
+
+/// Time as a watch reads it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start {
+    Wall(Instant),
+    Processor(Duration),
+}
+
+impl Watch {
+    pub(super) fn start(self) -> Start {
+        match self {
+            Self::Runs => Start::Wall(Instant::now()),
+            Self::Each => Start::Processor(processor_time()),
+        }
+    }
+
+    /// Single operations that are timed together.
+    pub(super) fn run(self) -> usize {
+        match self {
+            Self::Runs => 256,
+            Self::Each => 1,
+        }
+    }
+}
+
+impl Start {
+    pub(super) fn elapsed(self) -> Duration {
+        match self {
+            Self::Wall(start) => start.elapsed(),
+            Self::Processor(start) => processor_time().saturating_sub(start),
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

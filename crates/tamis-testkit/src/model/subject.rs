@@ -1,0 +1,340 @@
+//! What only some kinds can do, for whichever is inside an [`AnyFilter`].
+
+use tamis::address::identity;
+use tamis::blocked_rank::BlockedRankParams;
+use tamis::dleft::DLeftParams;
+use tamis::rank_indexed::RankParams;
+use tamis::rank_indexed::model::Layout;
+use tamis::{
+    AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, Digest, Filter, Group, Insert, Label,
+    Mismatch, Sharded, Stored,
+};
+
+use super::history::Partner;
+
+/// How identities are cut and told apart; `None` for kinds that keep none.
+pub(super) fn universe(filter: &AnyFilter) -> Option<u64> {
+    match filter.params() {
+        AnyParams::RankIndexed(params)
+        | AnyParams::RankSet(params)
+        | AnyParams::RankCounting(params)
+        | AnyParams::RankMap(params) => Some(params.universe()),
+        AnyParams::BlockedRank(params) => Some(params.universe()),
+        AnyParams::DLeft(params) => Some(params.universe()),
+        _ => None,
+    }
+}
+
+/// All that is in, for kinds that keep identities.
+pub(super) fn groups(filter: &AnyFilter) -> Vec<Group> {
+    match filter {
+        AnyFilter::RankIndexed(filter) => filter.groups(),
+        AnyFilter::RankSet(filter) => filter.groups(),
+        AnyFilter::RankCounting(filter) => filter.groups(),
+        AnyFilter::RankMap(filter) => filter.groups(),
+        AnyFilter::BlockedRank(filter) => filter.groups(),
+        AnyFilter::DLeft(filter) => filter.groups(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the same keys in any order make the same content.
+pub(super) fn forgets_order(filter: &AnyFilter) -> bool {
+    match filter {
+        // A counter at its limit stays there.
+        AnyFilter::Counting(filter) => filter.saturated() == 0,
+        AnyFilter::BalancedSingle(_)
+        | AnyFilter::BalancedSequential(_)
+        | AnyFilter::BalancedMht(_)
+        | AnyFilter::BalancedPopcount(_)
+        | AnyFilter::BalancedTwoChoice(_) => false,
+        _ => true,
+    }
+}
+
+/// Whether an insertion may be refused: the policy "error" of balanced kinds.
+pub(super) fn may_refuse(params: &AnyParams) -> bool {
+    params.named().iter().any(|&(name, value)| name == "policy" && value == 1)
+}
+
+/// The largest value; `None` where there are none.
+pub(super) fn max_value(filter: &AnyFilter) -> Option<u64> {
+    match filter {
+        AnyFilter::RankMap(filter) => Some(filter.max_value()),
+        AnyFilter::DLeft(filter) => Some(filter.max_value()),
+        _ => None,
+    }
+}
+
+/// Inserts a key with a value; false where that failed.
+pub(super) fn insert_value(filter: &mut AnyFilter, key: u64, value: u64) -> bool {
+    match filter {
+        AnyFilter::RankMap(filter) => filter.insert_value(&key, value).is_ok(),
+        AnyFilter::DLeft(filter) => filter.insert_value(&key, value).is_ok(),
+        _ => false,
+    }
+}
+
+/// Removes a key with a value; false where that failed.
+pub(super) fn remove_value(filter: &mut AnyFilter, key: u64, value: u64) -> bool {
+    match filter {
+        AnyFilter::RankMap(filter) => filter.remove_value(&key, value).is_ok(),
+        AnyFilter::DLeft(filter) => filter.remove_value(&key, value).is_ok(),
+        _ => false,
+    }
+}
+
+/// Changes the value of a key; false where that failed.
+pub(super) fn update(filter: &mut AnyFilter, key: u64, old: u64, new: u64) -> bool {
+    match filter {
+        AnyFilter::RankMap(filter) => filter.update(&key, old, new).is_ok(),
+        AnyFilter::DLeft(filter) => filter.update(&key, old, new).is_ok(),
+        _ => false,
+    }
+}
+
+/// The values of a key.
+pub(super) fn values(filter: &AnyFilter, key: u64) -> Vec<u64> {
+    match filter {
+        AnyFilter::RankMap(filter) => filter.values(&key),
+        AnyFilter::DLeft(filter) => filter.values(&key),
+        _ => Vec::new(),
+    }
+}
+
+/// Room for twice as many keys; false where that cannot be.
+pub(super) fn grow(filter: &mut AnyFilter) -> bool {
+    match filter {
+        AnyFilter::RankIndexed(filter) => filter.grow().is_ok(),
+        AnyFilter::RankSet(filter) => filter.grow().is_ok(),
+        AnyFilter::RankCounting(filter) => filter.grow().is_ok(),
+        AnyFilter::RankMap(filter) => filter.grow().is_ok(),
+        AnyFilter::BlockedRank(filter) => filter.grow().is_ok(),
+        AnyFilter::DLeft(filter) => filter.grow().is_ok(),
+        _ => false,
+    }
+}
+
+/// Room for half as many keys; false where that cannot be.
+pub(super) fn shrink(filter: &mut AnyFilter) -> bool {
+    match filter {
+        AnyFilter::RankIndexed(filter) => filter.shrink().is_ok(),
+        AnyFilter::RankSet(filter) => filter.shrink().is_ok(),
+        AnyFilter::RankCounting(filter) => filter.shrink().is_ok(),
+        AnyFilter::RankMap(filter) => filter.shrink().is_ok(),
+        AnyFilter::BlockedRank(filter) => filter.shrink().is_ok(),
+        AnyFilter::DLeft(filter) => filter.shrink().is_ok(),
+        _ => false,
+    }
+}
+
+/// Room for `keys` keys; false where that cannot be.
+pub(super) fn resize(filter: &mut AnyFilter, keys: u64) -> bool {
+    match filter {
+        AnyFilter::RankIndexed(filter) => filter.resize(keys).is_ok(),
+        AnyFilter::RankSet(filter) => filter.resize(keys).is_ok(),
+        AnyFilter::RankCounting(filter) => filter.resize(keys).is_ok(),
+        AnyFilter::RankMap(filter) => filter.resize(keys).is_ok(),
+        _ => false,
+    }
+}
+
+/// Identities `bits` bits shorter; false where that cannot be.
+pub(super) fn coarsen(filter: &mut AnyFilter, bits: u32) -> bool {
+    match filter {
+        AnyFilter::RankIndexed(filter) => filter.coarsen(bits).is_ok(),
+        AnyFilter::RankSet(filter) => filter.coarsen(bits).is_ok(),
+        AnyFilter::RankCounting(filter) => filter.coarsen(bits).is_ok(),
+        AnyFilter::RankMap(filter) => filter.coarsen(bits).is_ok(),
+        AnyFilter::DLeft(filter) => filter.recut(bits).is_ok(),
+        _ => false,
+    }
+}
+
+/// Plain instructions from here on, where that can be chosen. (Tests inside the library compare both for the other kinds.)
+pub(super) fn make_portable(filter: &mut AnyFilter) {
+    if let AnyFilter::BlockedRank(filter) = filter {
+        filter.make_portable();
+    }
+}
+
+/// The form that large filters are written in; `None` where the kind has no other.
+pub(super) fn encode_in_place(filter: &AnyFilter) -> Option<Vec<u8>> {
+    match filter {
+        AnyFilter::BlockedRank(filter) => Some(filter.encode_in_place().to_vec()),
+        _ => None,
+    }
+}
+
+/// At most how often a digest is in; `None` where that is not known.
+pub(super) fn count(filter: &AnyFilter, digest: Digest) -> Option<u64> {
+    filter.as_count().and_then(|counts| counts.count_digest(digest))
+}
+
+/// How often a digest must be told to be in, exactly; `None` where the kind promises no exact count.
+pub(super) fn exact_count(filter: &AnyFilter, groups: &[Group], digest: Digest) -> Option<u64> {
+    filter.as_count()?;
+    let wanted = identity(digest, universe(filter)?);
+    let from = groups.partition_point(|group| group.identity < wanted);
+    let alike = groups[from..].iter().take_while(|group| group.identity == wanted);
+    Some(alike.map(|group| group.count).sum())
+}
+
+/// The layout of a partner, where there is such a one.
+pub(super) fn partner(planned: &AnyParams, now: &AnyParams, which: Partner) -> Option<AnyParams> {
+    match which {
+        Partner::Now => Some(*now),
+        Partner::Alike => Some(*planned),
+        Partner::Coarser => with_fingerprint(planned, |bits| bits.checked_sub(1)),
+        Partner::Finer => with_fingerprint(planned, |bits| bits.checked_add(1)),
+    }
+}
+
+/// What a plan would lay out with the same buckets or blocks, and as much room: what is given otherwise may be far from it.
+pub(super) fn as_planned(params: &AnyParams) -> Option<AnyParams> {
+    with_fingerprint(params, Some)
+}
+
+/// The same with other bits of a fingerprint or a remainder, and all that follows from them as a plan would choose it; kinds
+/// without fingerprints stay as they are.
+fn with_fingerprint(params: &AnyParams, change: impl Fn(u32) -> Option<u32>) -> Option<AnyParams> {
+    let rank = |params: &RankParams| {
+        let Layout { buckets, locations, fingerprint, extra, groups, .. } = params.layout();
+        let (capacity, bits) = (params.capacity(), change(fingerprint)?);
+        RankParams::new(buckets, locations, bits, extra, capacity, groups).ok()
+    };
+    match params {
+        AnyParams::RankIndexed(params) => rank(params).map(AnyParams::RankIndexed),
+        AnyParams::RankSet(params) => rank(params).map(AnyParams::RankSet),
+        AnyParams::RankCounting(params) => rank(params).map(AnyParams::RankCounting),
+        AnyParams::RankMap(params) => rank(params).map(AnyParams::RankMap),
+        AnyParams::BlockedRank(params) => {
+            let (blocks, locations, cells) = (params.blocks(), params.locations(), params.cells());
+            let bits = change(params.fingerprint())?;
+            let params = BlockedRankParams::new(blocks, locations, cells, bits, params.capacity());
+            params.ok().map(AnyParams::BlockedRank)
+        }
+        AnyParams::DLeft(params) => {
+            let (subtables, buckets, cells) =
+                (params.subtables(), params.buckets(), params.cells());
+            let bits = change(params.remainder())?;
+            let params = DLeftParams::new(subtables, buckets, cells, bits, params.value());
+            params.ok().map(AnyParams::DLeft)
+        }
+        params => Some(*params),
+    }
+}
+
+/// Inserts through the form that threads share; false where the kind has none.
+pub(super) fn insert_atomically(filter: &mut AnyFilter, digests: &[Digest]) -> bool {
+    match filter {
+        AnyFilter::Bloom(bloom) => {
+            let shared = AtomicBloom::from(bloom.clone());
+            shared.insert_many(digests);
+            *bloom = shared.into();
+        }
+        AnyFilter::Blocked(blocked) => {
+            let shared = AtomicBlockedBloom::from(blocked.clone());
+            shared.insert_many(digests);
+            *blocked = shared.into();
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// How a batch is removed from shards.
+type Removal<F> = fn(&Sharded<F>, &[Digest]) -> u64;
+
+/// What shards of a kind can do.
+struct Dealt<F> {
+    merge: fn(&mut F, &F) -> Result<(), Mismatch>,
+    remove: Option<Removal<F>>,
+}
+
+/// A filter of these keys, which came together in shards, less `gone`; or what went wrong.
+pub(super) fn through_shards(
+    params: AnyParams,
+    label: Label,
+    shards: usize,
+    (digests, gone): (&[Digest], &[Digest]),
+) -> Result<AnyFilter, String> {
+    fn deal<F: Stored + Insert + Clone>(
+        params: F::Params,
+        label: Label,
+        shards: usize,
+        (digests, gone): (&[Digest], &[Digest]),
+        dealt: &Dealt<F>,
+    ) -> Result<F, String> {
+        let empty = F::new(params, label).map_err(|error| error.to_string())?;
+        let all = Sharded::from_shards(vec![empty; shards]).map_err(|error| error.to_string())?;
+        let (first, rest) = digests.split_at(digests.len() / 2);
+        all.insert_many(first).map_err(|error| error.to_string())?;
+        for &digest in rest {
+            all.insert_digest(digest).map_err(|error| error.to_string())?;
+        }
+        if let Some(remove) = dealt.remove
+            && remove(&all, gone) != gone.len() as u64
+        {
+            return Err("a shard did not find what is in it".into());
+        }
+        let mut answers = vec![false; digests.len()];
+        all.contains_many(digests, &mut answers);
+        let single = |(&digest, &answer): (&Digest, &bool)| all.contains_digest(digest) == answer;
+        if !digests.iter().zip(&answers).all(single) {
+            return Err("a batch over shards is not its keys one by one".into());
+        }
+        if !answers[gone.len()..].iter().all(|&answer| answer) {
+            return Err("false negative in shards".into());
+        }
+        all.merged(dealt.merge).map_err(|error| error.to_string())
+    }
+    macro_rules! typed {
+        ($kind:ident, $params:expr, $merge:expr) => {
+            typed!($kind, $params, $merge, None)
+        };
+        ($kind:ident, $params:expr, $merge:expr, $remove:expr) => {
+            deal($params, label, shards, (digests, gone), &Dealt { merge: $merge, remove: $remove })
+                .map(AnyFilter::$kind)
+        };
+    }
+    match params {
+        AnyParams::Bloom(params) => typed!(Bloom, params, tamis::Bloom::union),
+        AnyParams::Blocked(params) => typed!(Blocked, params, tamis::BlockedBloom::union),
+        AnyParams::Counting(params) => {
+            typed!(Counting, params, tamis::CountingBloom::merge, Some(Sharded::remove_many))
+        }
+        AnyParams::RankIndexed(params) => {
+            typed!(RankIndexed, params, tamis::RankIndexed::merge, Some(Sharded::remove_many))
+        }
+        AnyParams::RankSet(params) => typed!(RankSet, params, tamis::RankSet::merge),
+        AnyParams::RankCounting(params) => {
+            typed!(RankCounting, params, tamis::RankCounting::merge, Some(Sharded::remove_many))
+        }
+        AnyParams::RankMap(params) => {
+            typed!(RankMap, params, tamis::RankMap::merge, Some(Sharded::remove_many))
+        }
+        AnyParams::BlockedRank(params) => {
+            typed!(BlockedRank, params, tamis::BlockedRank::merge, Some(Sharded::remove_many))
+        }
+        AnyParams::DLeft(params) => {
+            typed!(DLeft, params, tamis::DLeft::merge, Some(Sharded::remove_many))
+        }
+        AnyParams::BalancedSingle(params) => {
+            typed!(BalancedSingle, params, tamis::BalancedSingle::merge)
+        }
+        AnyParams::BalancedSequential(params) => {
+            typed!(BalancedSequential, params, tamis::BalancedSequential::merge)
+        }
+        AnyParams::BalancedMht(params) => typed!(BalancedMht, params, tamis::BalancedMht::merge),
+        AnyParams::BalancedPopcount(params) => {
+            typed!(BalancedPopcount, params, tamis::BalancedPopcount::merge)
+        }
+        AnyParams::BalancedTwoChoice(params) => {
+            typed!(BalancedTwoChoice, params, tamis::BalancedTwoChoice::merge)
+        }
+        AnyParams::Partitioned(_) | AnyParams::Compressed(_) => {
+            Err("filters that are built once have no shards".into())
+        }
+    }
+}

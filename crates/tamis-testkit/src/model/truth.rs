@@ -1,0 +1,74 @@
+//! The exact multiset beside a filter.
+
+use tamis::address::identity;
+use tamis::{Digest, Group, Kind};
+
+use super::dice::Dice;
+
+/// One occurrence of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) digest: Digest,
+    /// 0 where nobody gave one.
+    pub(super) value: u64,
+    /// The key, where it was inserted with a value.
+    pub(super) key: Option<u64>,
+}
+
+/// All that is in.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Truth {
+    pub(super) members: Vec<Member>,
+    /// Whether values other than 0 may be in.
+    pub(super) valued: bool,
+}
+
+impl Truth {
+    pub(super) fn len(&self) -> u64 {
+        self.members.len() as u64
+    }
+
+    pub(super) fn insert(&mut self, digest: Digest) {
+        self.members.push(Member { digest, value: 0, key: None });
+    }
+
+    pub(super) fn insert_all(&mut self, digests: &[Digest]) {
+        for &digest in digests {
+            self.insert(digest);
+        }
+    }
+
+    /// Takes one occurrence away, any one.
+    pub(super) fn take_any(&mut self, dice: &mut Dice) -> Option<Member> {
+        let at = dice.below(self.len().max(1)) as usize;
+        (at < self.members.len()).then(|| self.members.swap_remove(at))
+    }
+
+    /// Takes away what a filter takes that removes an entry of the identity of `digest`, whatever its value: the smallest.
+    pub(super) fn take_like(&mut self, digest: Digest, universe: u64) {
+        let wanted = identity(digest, universe);
+        let alike = self.members.iter().enumerate();
+        let alike = alike.filter(|(_, member)| identity(member.digest, universe) == wanted);
+        if let Some((at, _)) = alike.min_by_key(|(_, member)| member.value) {
+            self.members.swap_remove(at);
+        }
+    }
+
+    pub(super) fn digests(&self) -> Vec<Digest> {
+        self.members.iter().map(|member| member.digest).collect()
+    }
+
+    /// What a filter of this kind keeps of all that is in, in order.
+    pub(super) fn groups(&self, kind: Kind, universe: u64) -> Vec<Group> {
+        let entry = |member: &Member| (identity(member.digest, universe), member.value);
+        let mut entries: Vec<(u64, u64)> = self.members.iter().map(entry).collect();
+        entries.sort_unstable();
+        let runs = entries.chunk_by(|a, b| a == b);
+        runs.map(|run| {
+            let (identity, value) = run[0];
+            let count = if kind == Kind::RankSet { 1 } else { run.len() as u64 };
+            Group { identity, value, count }
+        })
+        .collect()
+    }
+}
