@@ -37,12 +37,17 @@ fn every_item_is_there() {
         ),
         (
             "001",
-            &["Abstract and text", "Appendix C"],
-            &["Figure 2", "Figure 3a", "Figure 3b", "Figure 4", "Figure 5"],
+            &["Abstract and text", "Appendix C", "In filters"],
+            &["Figure 2", "Figure 3a", "Figure 3b", "Figure 4", "Figure 5", "Access budget"],
         ),
         (
             "002",
-            &["Stored choices", "Fast tables: claims", "Fast tables: nodes read"],
+            &[
+                "Stored choices",
+                "The report's functions",
+                "Fast tables: claims",
+                "Fast tables: nodes read",
+            ],
             &["Figure 3", "Figure 4", "Figure 5", "Figure 6"],
         ),
         ("003", &["Table 1", "Section 4", "Section 5.2"], &[]),
@@ -58,6 +63,7 @@ fn every_item_is_there() {
                 "Table VII",
                 "Simulations in the text",
                 "List form",
+                "Theorem 1",
             ],
             &["Figure 1", "Figure 2"],
         ),

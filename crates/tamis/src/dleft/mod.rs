@@ -28,7 +28,7 @@
 //! # When it fills up
 //!
 //! Tables are planned for 6.75 of 8 cells. When all d buckets of a key are full, something in the first of them moves to another
-//! of its own choices; when that cannot be, the key goes to the stash, a sorted list of whole identities. A cell counts to
+//! of its own choices, after something else has moved out of that one if need be; when that cannot be, the key goes to the stash, a sorted list of whole identities. A cell counts to
 //! four; what goes beyond is counted in the stash, so that counts are exact. When the table holds as many identities as it has cells,
 //! it grows to twice the buckets, with remainders a bit shorter: identities, and so answers, stay.
 //! [`grow`](DLeft::grow), [`shrink`](DLeft::shrink) and [`recut`](DLeft::recut) do so on purpose, and need no keys.
