@@ -98,15 +98,16 @@ fn name(purpose: Purpose, kind: Kind, rate: f64) -> String {
 /// Builds filters, checks that every key is found, and asks for so many absent keys that rows with an interval of three percent
 /// come of it. Nothing comes of it where a kind cannot have this rate.
 pub(super) fn asked(kind: Kind, rate: f64, effort: Effort) -> Experiment {
-    let passing = effort.pick(500.0, 100_000.0, 200_000.0);
+    // An interval of two percent, or less where it is cheap.
+    let passing = effort.pick(500.0, 100_000.0, if rate < 5e-4 { 60_000.0 } else { 120_000.0 });
     // The largest rate of a blocked-rank filter, whatever is asked for, is 0.42%.
     let rate_at_most = if kind == Kind::BlockedRank { rate.min(4e-3) } else { rate };
     // Where many pass, more cost nothing: the spread of the filters is all that is left.
     let queries = (passing / rate_at_most).max(effort.pick(1e4, 2e6, 2e7));
     // Partitioned filters take seconds to build: fewer, and more questions for each.
     let (filters, queries) = match kind {
-        Kind::Partitioned => (effort.pick(1, 1, 4), 2.5 * queries),
-        _ => (effort.pick(1, 8, 16), queries),
+        Kind::Partitioned => (effort.pick(1, 1, 8), 2.5 * queries),
+        _ => (effort.pick(1, 8, 64), queries),
     };
     let queries = (queries / filters as f64) as u64;
     experiment(Purpose::Asked, kind, rate, filters, queries)
@@ -124,8 +125,12 @@ fn experiment(purpose: Purpose, kind: Kind, rate: f64, filters: u64, queries: u6
         Some((params, predicted)) => one(params, *predicted, queries, seed).map(Some),
         None => Ok(None),
     };
-    let building = if kind == Kind::Partitioned { 3.0 } else { 0.1 };
-    let cost = building + queries as f64 * 2e-8;
+    let (building, asking) = match kind {
+        Kind::Partitioned => (3.0, 6e-8),
+        Kind::DLeft | Kind::BalancedPopcount => (0.05, 2e-7),
+        _ => (0.05, 4e-8),
+    };
+    let cost = building + queries as f64 * asking;
     Experiment::new(name(purpose, kind, rate), filters, cost, run).with_setup(queries)
 }
 

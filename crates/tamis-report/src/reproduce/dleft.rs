@@ -81,7 +81,7 @@ fn counting(counters: u64, hashes: u32, seed: u64) -> Result<u64, Trouble> {
 pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
     // Loads settle after ten updates for each bucket; the paper's 2^20 take thirteen times as long.
     let steps = effort.pick(2 * BUCKETS, 10 * BUCKETS, UPDATES);
-    let cost = (steps + N) as f64 * 2.2e-7 + 0.01;
+    let cost = (steps + N) as f64 * 3.2e-7 + 0.01;
     let mut all = Vec::new();
     let mut add = |keys: u64, trials: u64| {
         let queries = if keys == N { QUERIES } else { 0 };

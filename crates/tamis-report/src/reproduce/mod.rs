@@ -12,6 +12,7 @@ mod dleft;
 mod estimate;
 mod fast_tables;
 mod lab;
+mod line;
 mod oracle;
 mod own_functions;
 mod page;
@@ -21,7 +22,8 @@ mod row;
 
 pub use estimate::{CONFIDENCE, Estimate};
 pub use lab::{Effort, Experiment, Lab, Results, Trouble};
-pub use row::{Claim, Line, POWER, Printed, RARE_POWER, Row, Unit, Verdict};
+pub use line::{Line, Printed};
+pub use row::{Claim, POWER, RARE_POWER, Row, Unit, Verdict};
 
 use crate::plot::Plot;
 

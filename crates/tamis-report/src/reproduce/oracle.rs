@@ -146,14 +146,14 @@ fn over_time(
 fn d_left_change(loads: &FluidLoads, leaving: f64) -> FluidLoads {
     let mut change = vec![[0.0; HEIGHTS]; loads.len()];
     for (table, change) in change.iter_mut().enumerate() {
-        for height in 1..HEIGHTS {
+        for (height, change) in change.iter_mut().enumerate().skip(1) {
             let at = |table: usize, height: usize| loads[table].get(height).copied().unwrap_or(0.0);
             // Strictly fuller on the left, as full or fuller on the right.
             let left: f64 = (0..table).map(|other| at(other, height)).product();
             let right: f64 = (table + 1..loads.len()).map(|other| at(other, height - 1)).product();
             let comes = left * (at(table, height - 1) - at(table, height)) * right;
             let goes = leaving * height as f64 * (at(table, height) - at(table, height + 1));
-            change[height] = comes - goes;
+            *change = comes - goes;
         }
     }
     change

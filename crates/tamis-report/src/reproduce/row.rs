@@ -321,6 +321,11 @@ impl Row {
         self.evidence.filter(|(_, origin)| *origin == Origin::Experiment).map(|(value, _)| value)
     }
 
+    /// How far apart prediction and evidence may be beside the interval, and why.
+    pub fn slack_and_reason(&self) -> Option<(f64, &'static str)> {
+        self.slack
+    }
+
     /// How much slack there is and why, for readers.
     pub fn slack_reason(&self) -> Option<String> {
         self.slack.map(|(amount, why)| format!("Slack of {amount:.2e}: {why}"))
@@ -374,9 +379,8 @@ impl Row {
                 Verdict::Differs
             }
             (_, Some(Judgement::Open)) => Verdict::Weak,
-            (_, None) => Verdict::Stated,
             (_, Some(_)) if statement.is_one_sided() => Verdict::Bounded,
-            (None, _) => Verdict::Stated,
+            (_, None) | (None, _) => Verdict::Stated,
             _ if self.is_weak() => Verdict::Weak,
             _ => Verdict::Reproduced,
         }
@@ -457,89 +461,4 @@ fn parse(text: &str) -> Option<(f64, f64)> {
     let (digits, power) = text.split_once('e').unwrap_or((text, "0"));
     let places = digits.split_once('.').map_or(0, |(_, places)| places.len() as i32);
     Some((value, 0.5 * 10_f64.powi(power.parse::<i32>().ok()? - places)))
-}
-
-/// What a source has.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Printed<'a> {
-    /// A number.
-    Number(f64),
-    /// A claim.
-    Words(&'a str),
-}
-
-impl<'a> Printed<'a> {
-    fn new(text: &'a str) -> Self {
-        text.parse().map_or(Self::Words(text), Self::Number)
-    }
-}
-
-/// A row as it is printed and stored.
-#[derive(Clone, Debug, Serialize)]
-pub struct Line<'a> {
-    /// The number of the document, `000` to `004`, or `all` for the comparison.
-    pub document: &'a str,
-    /// The table, figure or passage.
-    pub item: &'a str,
-    /// Which row of it.
-    pub row: &'a str,
-    /// A number, or a claim in words.
-    pub printed: Option<Printed<'a>>,
-    /// The model.
-    pub predicted: Option<f64>,
-    /// The experiment.
-    pub measured: Option<f64>,
-    /// The second computation.
-    pub checked: Option<f64>,
-    /// Lower end of the interval of the experiment or the computation.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// How far apart prediction and evidence may be beside the interval.
-    pub slack: f64,
-    /// The smallest error of the prediction that the row would notice.
-    pub detects: Option<f64>,
-    /// The largest that it may be, or the row is weak.
-    pub required: Option<f64>,
-    /// What was compared with what.
-    pub compared: Vec<&'static str>,
-    /// One of [`Verdict::ALL`].
-    pub verdict: Verdict,
-    /// Why the source is wrong, or what else must be known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'a str>,
-    /// Why there is slack.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slack_reason: Option<&'a str>,
-    /// How the second computation was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub computation: Option<&'a str>,
-}
-
-impl<'a> Line<'a> {
-    /// A row of an item of a document.
-    pub fn new(document: &'a str, item: &'a str, row: &'a Row) -> Self {
-        let evidence = row.evidence();
-        let is_experiment = row.experiment().is_some();
-        Self {
-            document,
-            item,
-            row: &row.name,
-            printed: row.printed.map(Printed::new),
-            predicted: row.predicted,
-            measured: evidence.filter(|_| is_experiment).map(|estimate| estimate.value),
-            checked: evidence.filter(|_| !is_experiment).map(|estimate| estimate.value),
-            low: evidence.map(|estimate| estimate.low),
-            high: evidence.map(|estimate| estimate.high),
-            slack: row.slack.map_or(0.0, |(amount, _)| amount),
-            detects: row.detects(),
-            required: row.required(),
-            compared: row.compared(),
-            verdict: row.verdict(),
-            reason: row.reason,
-            slack_reason: row.slack.map(|(_, why)| why),
-            computation: row.computation(),
-        }
-    }
 }

@@ -124,9 +124,8 @@ fn nothing_is_confirmed_without_a_comparison() {
                     assert!(printed < low || printed > line.high.unwrap() + line.slack, "{line:?}");
                 }
             }
-            Verdict::Bounded => assert!(has_evidence, "{line:?}"),
             Verdict::Stated => assert!(evidence.is_none() || line.predicted.is_none(), "{line:?}"),
-            Verdict::Weak => assert!(has_evidence, "{line:?}"),
+            Verdict::Bounded | Verdict::Weak => assert!(has_evidence, "{line:?}"),
             Verdict::Differs => unreachable!(),
         }
         if matches!(line.verdict, Verdict::Reproduced | Verdict::Recomputed) {
