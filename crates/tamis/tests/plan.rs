@@ -18,6 +18,9 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
     for kind in Kind::ALL {
         for keys in [0, 1, 2, 37, 10_000, 1_000_000, 10_000_000_000] {
             for rate in [0.5, 0.1, 0.02, 1e-3, 1e-5, 1e-8] {
+                if kind == Kind::BlockedRank && rate < 1e-5 {
+                    continue; // Out of all proportion: another test.
+                }
                 let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
                 let predicted = params.predict(keys);
                 assert!(predicted.rate <= rate, "{params:?} {keys} {rate}");
@@ -30,6 +33,73 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
                     assert!(predicted.blocks_per_miss <= predicted.blocks_per_hit + 1e-12);
                 }
             }
+        }
+    }
+}
+
+/// Whatever the rate, a plan takes what an ideal filter would, within a stated proportion; or the refusal says which rate and which kind would do.
+#[test]
+fn no_plan_is_out_of_all_proportion() {
+    let most_bits = |kind: Kind, keys: u64, rate: f64| {
+        let each = 3.0 * (5.0 - rate.log2());
+        each * if kind == Kind::Counting { 4.0 } else { 1.0 } * keys as f64 + 4096.0
+    };
+    let mut refused = 0;
+    for kind in Kind::ALL {
+        for keys in [1, 37, 12_345, 1_000_000] {
+            for rate in [0.5, 0.05, 1e-3, 1e-5, 2.2e-6, 3e-7, 3e-9, 1e-11, 1e-13, 1e-15] {
+                let planned = |kind: Kind, rate: f64| {
+                    let params = AnyParams::plan(kind, &Goal::rate(keys, rate))?;
+                    let bits = params.predict(keys).bits_per_key * keys as f64;
+                    assert!(bits <= most_bits(kind, keys, rate), "{kind:?} {keys} {rate}: {bits}");
+                    Ok::<_, PlanError>(params)
+                };
+                match planned(kind, rate) {
+                    Ok(_) | Err(PlanError::Unreachable { .. }) => {}
+                    Err(PlanError::OutOfProportion { nearest, instead, bits, .. }) => {
+                        refused += 1;
+                        assert!(nearest > rate && bits * keys as f64 > most_bits(kind, keys, rate));
+                        planned(kind, nearest).expect("what is offered can be had");
+                        let name = instead.strip_prefix(", or take ").expect("another kind");
+                        planned(Kind::from_name(name).unwrap(), rate).expect("it does");
+                    }
+                    Err(other) => panic!("{kind:?} {keys} {rate}: {other}"),
+                }
+            }
+        }
+    }
+    assert!(refused > 10, "{refused}");
+    let said = |rate| Plan::of(Kind::BlockedRank, &Goal::rate(1_000_000, rate)).unwrap_err();
+    assert_eq!(
+        said(3e-9).to_string(),
+        "blocked-rank: rate 3e-9 would take 89799 bits per key, which is out of all proportion; \
+         ask for 4.1e-6 or more, or take rank-indexed"
+    );
+    assert!(said(2.2e-6).to_string().contains("122 bits per key"));
+    // What the user settles is built.
+    let fixed = vec![("fingerprint".to_string(), 8)];
+    let settled = Goal { fixed, ..Goal::rate(1000, 1e-6) };
+    assert!(AnyParams::plan(Kind::BlockedRank, &settled).is_ok());
+}
+
+/// Planning takes a tenth of a second at most; here five times that are allowed, because others use the machine too.
+#[test]
+fn planning_is_quick_for_every_kind_at_every_goal() {
+    let spent = || -> Option<u64> {
+        let spent = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        spent.split(' ').next()?.parse().ok()
+    };
+    for kind in Kind::ALL {
+        for (keys, rate) in [(12_345, 1e-15), (1_000_000, 1e-15), (1_000_000, 0.5), (300_000, 1e-6)]
+        {
+            let goal = Goal { churn: Some(0.001), ..Goal::rate(keys, rate) };
+            let before = spent();
+            let planned = Plan::of(kind, &goal).is_ok();
+            // Systems that do not say are not asked.
+            let (Some(before), Some(after)) = (before, spent()) else { return };
+            let ms = (after - before) / 1_000_000;
+            println!("{} {keys} {rate:e}: {ms} ms, {planned}", kind.name());
+            assert!(ms < 500, "{} {keys} {rate:e}: {ms} ms of processor time", kind.name());
         }
     }
 }

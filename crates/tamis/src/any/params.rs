@@ -17,7 +17,7 @@ use crate::digest::Digest;
 use crate::dleft::{DLeft, DLeftParams};
 use crate::filter::{Full, InvalidParam, Label, Params, Stored};
 use crate::partitioned::{self, PartitionedBloom, PartitionedParams};
-use crate::plan::{Goal, PlanError, Prediction, Size, message};
+use crate::plan::{Goal, PlanError, Prediction, Size, in_proportion, message};
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
 
 /// Why a filter was not built from its keys.
@@ -62,6 +62,12 @@ impl AnyParams {
         if let Size::Wire { bytes, margin } = goal.size {
             return message::plan(kind, goal, bytes, margin);
         }
+        let bits_per_key = |params: &Self| params.predict(goal.sized_keys()).bits_per_key;
+        in_proportion(kind, goal, |goal| Self::least(kind, goal), bits_per_key)
+    }
+
+    /// The same, in proportion or not.
+    pub(crate) fn least(kind: Kind, goal: &Goal) -> Result<Self, PlanError> {
         match kind {
             Kind::Bloom => model::plan_bloom(goal).map(Self::Bloom),
             Kind::Counting => model::plan_counting(goal).map(Self::Counting),

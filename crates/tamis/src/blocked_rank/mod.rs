@@ -62,7 +62,7 @@ use crate::filter::{
     Absent, Count, Filter, Full, Insert, Invalid, Label, Mismatch, Remove, ResizeError, Stored,
 };
 use crate::group::{Group, common_universe};
-use crate::plan::{Goal, PlanError, Prediction};
+use crate::plan::{Goal, PlanError, Prediction, in_proportion};
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, WireError};
 
 /// A multiset of identities; see [the module](self).
@@ -79,9 +79,11 @@ impl BlockedRank {
         Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
     }
 
-    /// The params for a goal.
+    /// The params for a goal; an error where fingerprints are too short for its rate, and only more and more blocks would do.
     pub fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
-        plan::plan(goal)
+        let bits_per_key =
+            |params: &BlockedRankParams| plan::predict(params, goal.sized_keys()).bits_per_key;
+        in_proportion(Kind::BlockedRank, goal, plan::plan, bits_per_key)
     }
 
     /// What a filter with these params and so many keys will do.

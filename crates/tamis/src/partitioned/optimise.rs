@@ -3,10 +3,11 @@
 //!
 //! More candidates always lower the rate, and cost building time, about 6 ns for each key and candidate; more groups
 //! lower the fill, and their choices take bits from the array. So the search walks over powers of two for the candidates up to
-//! what building allows, over k around that of a plain filter, and for each of these pairs over sizes of groups,
-//! of which there is a best one. A plain filter (every candidate is taken, nothing is stored) is always among the bids.
+//! what building allows, over k around that of a plain filter, and for each of these pairs over sizes of groups; each of the three has a best
+//! value, to which it descends from the best one of the pair before. A plain filter (every candidate is taken, nothing is stored) is always among the bids.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 use super::functions::{Family, Partition};
 use super::model::{self, bits_per_group, held_bits, quick_fill};
@@ -115,6 +116,37 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     best.ok_or_else(|| search.refusal())
 }
 
+/// The least bid of `count`, from `start` on: up while bids get lower, then down. Two steps that are none better end it, because costs are
+/// not quite smooth.
+fn descend<T>(
+    count: usize,
+    start: usize,
+    bid: impl Fn(usize) -> Option<(f64, T)>,
+) -> Option<(f64, T)> {
+    const PATIENCE: u32 = 2;
+    let start = start.min(count.checked_sub(1)?);
+    let mut best = bid(start);
+    let mut walk = |places: &mut dyn Iterator<Item = usize>| {
+        let mut worse = 0;
+        for at in places {
+            match (bid(at), &best) {
+                (Some(next), old) if old.as_ref().is_none_or(|old| next.0 < old.0) => {
+                    (best, worse) = (Some(next), 0);
+                }
+                // Where there is none at all, one may lie anywhere.
+                (_, None) => {}
+                _ => worse += 1,
+            }
+            if worse == PATIENCE {
+                break;
+            }
+        }
+    };
+    walk(&mut (start + 1..count));
+    walk(&mut (0..start).rev());
+    best
+}
+
 impl Search {
     /// Whether nothing is settled that a plain filter has not.
     fn may_be_plain(&self) -> bool {
@@ -179,35 +211,40 @@ impl Search {
             (Aim::Bits(bits), settled) => 0.78 * settled.unwrap_or(bits) as f64 / self.keys as f64,
         };
         let middle = libm::round(around).clamp(1.0, MAX_HASHES.into()) as u32;
-        let around = middle.saturating_sub(3).max(1)..=(middle + 3).min(MAX_HASHES);
-        let hashes = self.hashes.map_or(around, |hashes| hashes..=hashes);
+        let low = self.hashes.unwrap_or(middle.saturating_sub(3).max(1));
+        let high = self.hashes.unwrap_or((middle + 3).min(MAX_HASHES));
         let most = (MOST_WORK / self.keys).min(MOST_CANDIDATES.into()) as u32;
         let doublings = (1..=MOST_CANDIDATES.ilog2()).map(|doublings| 1 << doublings);
         let doublings = doublings.filter(|&candidates| candidates <= most);
         // Settled candidates may take as long as they do.
         let all: Vec<u32> = self.candidates.map_or_else(|| doublings.collect(), |one| [one].into());
-        let mut best: Option<(f64, Shape)> = None;
-        for candidates in all {
-            for hashes in hashes.clone().filter(|&hashes| hashes < candidates) {
-                let bid = self.best_size(candidates, hashes);
-                if bid.0.is_finite() && best.is_none_or(|best| bid.0 < best.0) {
-                    best = Some(bid);
-                }
-            }
-        }
-        best.map(|(_, shape)| shape)
-    }
-
-    /// The best size of groups for so many candidates and functions.
-    fn best_size(&self, candidates: u32, hashes: u32) -> (f64, Shape) {
         let settled = self.groups.map(|groups| [self.keys.div_ceil(groups)]);
         let sizes = settled.as_ref().map_or(&SIZES[..], |size| &size[..]);
-        let bid = |&size: &u64| {
-            let shape = Shape { candidates, hashes, size };
-            (self.cost(shape), shape)
-        };
-        let none = (f64::INFINITY, Shape { candidates, hashes, size: 1 });
-        sizes.iter().map(bid).fold(none, |best, bid| if bid.0 < best.0 { bid } else { best })
+        // What was best for one shape is nearly so for the next.
+        let (near_hashes, near_size) =
+            (Cell::new((middle - low) as usize), Cell::new(sizes.len() / 2));
+        let (_, shape) = descend(all.len(), all.len().saturating_sub(1), |at| {
+            let candidates = all[at];
+            let best = descend((high - low + 1) as usize, near_hashes.get(), |at| {
+                let hashes = low + at as u32;
+                if hashes >= candidates {
+                    return None;
+                }
+                let best = descend(sizes.len(), near_size.get(), |at| {
+                    let shape = Shape { candidates, hashes, size: sizes[at] };
+                    Some((self.cost(shape), (at, shape))).filter(|bid| bid.0.is_finite())
+                });
+                best.map(|(cost, (at, shape))| {
+                    near_size.set(at);
+                    (cost, (hashes, shape))
+                })
+            });
+            best.map(|(cost, (hashes, shape))| {
+                near_hashes.set((hashes - low) as usize);
+                (cost, shape)
+            })
+        })?;
+        Some(shape)
     }
 
     /// What a shape costs, nearly: a rate or bits, whichever is to be the least.
@@ -280,12 +317,19 @@ impl Search {
                 with_bits(self.units_within(bits / unit)? * unit)
             }
             Aim::Rate(rate) => {
-                let met = |units: u64| {
+                let met = |units: u64, of: fn(&PartitionedParams, u64) -> f64| {
                     let params = with_bits(self.units(units).saturating_mul(unit));
-                    params.is_some_and(|params| model::rate(&params, self.keys) <= rate)
+                    params.is_some_and(|params| of(&params, self.keys) <= rate)
                 };
                 let around = about.saturating_sub(choices) / unit + 1;
-                let units = first_true(around / 2, around.saturating_mul(2), met)?;
+                // Roughly first, then exactly.
+                let rough = first_true(around / 2, around.saturating_mul(2), |units| {
+                    met(units, model::about_rate)
+                })?;
+                let reach = rough / 100 + 1;
+                let units = first_true(rough.saturating_sub(reach), rough + 2 * reach, |units| {
+                    met(units, model::rate)
+                })?;
                 with_bits(self.units(units) * unit)
             }
         }

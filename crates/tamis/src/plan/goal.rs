@@ -113,7 +113,8 @@ pub struct Goal {
     pub needs: Vec<Operation>,
     /// What it may take.
     pub at_most: AtMost,
-    /// The share of the keys that is replaced from one delta to the next, where deltas are sent.
+    /// The share of the keys that is replaced from one delta to the next, where deltas are sent: any keys, at random, with new ones in their
+    /// places and the others in the same order. The order matters to balanced kinds alone, which are built anew for it.
     pub churn: Option<f64>,
     /// What matters most among the filters that meet all this.
     pub minimise: Minimise,
@@ -260,6 +261,22 @@ pub enum PlanError {
         keys: u64,
         /// The lowest rate that can be had.
         nearest: f64,
+    },
+    /// A filter of this kind for the rate is out of all proportion.
+    #[error(
+        "{kind}: rate {asked:e} would take {bits:.0} bits per key, which is out of all proportion; ask for {nearest:e} or more{instead}"
+    )]
+    OutOfProportion {
+        /// The kind.
+        kind: &'static str,
+        /// The rate asked for.
+        asked: f64,
+        /// The bits of memory per key that it would take.
+        bits: f64,
+        /// The lowest rate that is in proportion, or somewhat more.
+        nearest: f64,
+        /// Which kind to take instead, in words; empty where there is none.
+        instead: String,
     },
     /// Not even a filter with the highest rate is so small.
     #[error("{kind}: {asked:.2} bits per key are too few; it takes {least:.2} at least")]

@@ -10,6 +10,7 @@ mod traffic;
 
 pub use choose::{Plan, choose};
 pub use goal::{Goal, Minimise, Operation, PlanError, Size};
+pub(crate) use limits::in_proportion;
 pub use limits::{AtMost, Limited};
 pub use traffic::{Bytes, Traffic};
 
