@@ -10,7 +10,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
     let unit = unit(suffix)
         .or((suffix == "B").then_some(1_000_000_000)) // B as in billion
         .ok_or_else(|| format!("'{suffix}' is not a unit of counts; {example}"))?;
-    scale(number, unit).ok_or_else(|| format!("not a whole number; {example}"))
+    scale(number, unit).map_err(|error| format!("{error}; {example}"))
 }
 
 /// A size in bytes: `8MiB`, `8MB`, `1G`, `4096`.
@@ -19,7 +19,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let (number, suffix) = split(text);
     let unit = unit(suffix.strip_suffix(['B', 'b']).unwrap_or(suffix))
         .ok_or_else(|| format!("'{suffix}' is not a unit of bytes; {example}"))?;
-    scale(number, unit).ok_or_else(|| format!("not a whole number of bytes; {example}"))
+    scale(number, unit).map_err(|error| format!("{error} of bytes; {example}"))
 }
 
 /// A probability strictly between 0 and 1: `0.1%`, `1e-3`, `0.001`.
@@ -97,16 +97,51 @@ fn unit(suffix: &str) -> Option<u64> {
     })
 }
 
-/// The number times the unit, if that is a whole number that fits.
-fn scale(number: &str, unit: u64) -> Option<u64> {
-    let number = number.replace('_', "");
-    if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(unit);
+/// Why a number is none that can be counted with.
+#[derive(Debug, PartialEq)]
+enum NotCounted {
+    /// Not a number, or not a whole one.
+    NotWhole,
+    TooLarge,
+}
+
+impl std::fmt::Display for NotCounted {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotWhole => write!(out, "not a whole number"),
+            Self::TooLarge => write!(out, "more than {}, the largest whole number", u64::MAX),
+        }
     }
-    // Only fractions and powers come here; doubles are exact for all that people write by hand.
-    let scaled = number.parse::<f64>().ok()? * unit as f64;
-    let fits = (0.0..=9_007_199_254_740_992.0).contains(&scaled) && scaled.fract() == 0.0;
-    fits.then_some(scaled as u64)
+}
+
+/// The number times the unit, digit by digit: doubles would round large ones.
+fn scale(number: &str, unit: u64) -> Result<u64, NotCounted> {
+    let number = number.replace('_', "");
+    let (digits, power) = match number.split_once(['e', 'E']) {
+        Some((digits, power)) => (digits, power.parse().map_err(|_| NotCounted::NotWhole)?),
+        None => (number.as_str(), 0_i32),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err(NotCounted::NotWhole);
+    }
+    // Zeros at the end of a fraction say nothing.
+    let kept = digits.trim_end_matches('0');
+    let power = i64::from(power) - fraction.len() as i64 + (digits.len() - kept.len()) as i64;
+    let value: u128 = match kept.trim_start_matches('0') {
+        "" => return Ok(0),
+        kept => kept.parse().map_err(|_| NotCounted::TooLarge)?,
+    };
+    let value = value.checked_mul(unit.into()).ok_or(NotCounted::TooLarge)?;
+    let ten = |power: u64| 10_u128.checked_pow(u32::try_from(power).unwrap_or(u32::MAX));
+    let value = if power >= 0 {
+        ten(power as u64).and_then(|ten| value.checked_mul(ten)).ok_or(NotCounted::TooLarge)?
+    } else {
+        let ten = ten(power.unsigned_abs()).filter(|ten| value % ten == 0);
+        value / ten.ok_or(NotCounted::NotWhole)?
+    };
+    u64::try_from(value).map_err(|_| NotCounted::TooLarge)
 }
 
 #[cfg(test)]
@@ -127,8 +162,22 @@ mod tests {
             ("1Mi", 1 << 20),
             ("1 M", 1_000_000),
             ("18446744073709551615", u64::MAX),
+            ("1e19", 10_000_000_000_000_000_000),
+            ("9007199254740993.0", 9_007_199_254_740_993),
+            ("1.50e1", 15),
+            ("20e-1", 2),
+            ("0.0", 0),
         ] {
             assert_eq!(count(text), Ok(value), "{text}");
+        }
+        for text in ["2e19", "18446744073709551616", "1e30", "1e999999999", "20000000T"] {
+            assert!(
+                count(text).unwrap_err().starts_with("more than 18446744073709551615"),
+                "{text}"
+            );
+        }
+        for text in ["1.5", "1e-1", "x", "1.2.3", "1e1.5", "."] {
+            assert!(count(text).unwrap_err().starts_with("not a whole number"), "{text}");
         }
         for text in ["", "M", "-1", "1.5", "10X", "nan", "inf", "1e30", "20000000T", "1e", "0x10"] {
             assert!(count(text).is_err(), "{text}");

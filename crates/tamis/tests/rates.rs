@@ -5,6 +5,7 @@ use tamis::math::interval::exact_interval;
 use tamis::{AnyParams, Filter, Goal, Hasher, Kind, Label, Size};
 use tamis_report::bench::{Outcome, Setup, run};
 use tamis_report::keys::KeyStream;
+use tamis_report::memory::held;
 use tamis_report::trials::in_parallel;
 
 tamis_testkit::install_counting_allocator!();
@@ -100,6 +101,30 @@ fn blocks_read_are_as_predicted() {
     }
 }
 
+/// Few keys: memory and wire size are as predicted, to the byte.
+#[test]
+fn sizes_of_the_smallest_filters_are_as_predicted() {
+    let mut wrong = Vec::new();
+    for kind in Kind::ALL {
+        for (keys, rate) in (0..4).flat_map(|keys| [0.1, 0.01, 1e-4].map(|rate| (keys, rate))) {
+            let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
+            let hasher = Hasher::xxh3(5);
+            let digests: Vec<_> = KeyStream::new(3).members(hasher, 0..keys).collect();
+            let before = held();
+            let filter = params.build_from(Label::planned(hasher, keys), &digests).unwrap();
+            let found = (held() - before, filter.encode().len());
+            let predicted = params.predict(keys);
+            let bytes = |bits_per_key: f64| (bits_per_key * keys.max(1) as f64 / 8.0).round();
+            let expected =
+                (bytes(predicted.bits_per_key) as i64, bytes(predicted.wire_bits_per_key) as u64);
+            if found != expected {
+                wrong.push(format!("{} {keys} {rate}: {found:?}, not {expected:?}", kind.name()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// The mean rate of many small filters, computed from the fill of each, against the exact model. One small
 /// filter says little: its rate varies by a factor from filter to filter.
 #[test]
@@ -153,8 +178,7 @@ fn models_are_right_from_high_rates_to_low_ones() {
             let deviation = predicted.rate * predicted.rate_spread;
             let off = (mean - predicted.rate) / (deviation / count.sqrt());
             // Sums of squares over the predicted variance have a chi-square law with one degree less.
-            let squares =
-                rates.iter().map(|rate| ((rate - mean) / deviation).powi(2)).sum::<f64>();
+            let squares = rates.iter().map(|rate| ((rate - mean) / deviation).powi(2)).sum::<f64>();
             let [low, high] = [1e-4, 1.0 - 1e-4].map(|share| chi_square(count - 1.0, share));
             println!("{} {rate}: {off:.2} deviations off, {squares:.2}", kind.name());
             assert!(predicted.rate <= rate);

@@ -105,16 +105,18 @@ fn decode_in_place(
 /// Bytes of a filter whose back table holds so many.
 pub(super) fn planned_bytes(params: &BlockedRankParams, in_back: u64) -> f64 {
     let mut sections = vec![(Encoding::Raw, params.bits() / 8)];
-    let mut listed = 0.0;
     if params.bits() / 8 < IN_PLACE_FROM {
-        listed = libm::log2(params.universe() as f64 / in_back.max(1) as f64) + 1.5;
+        let mut none = Vec::new();
+        put_groups(&mut none, &[], params.universe(), 0);
+        let each = libm::log2(params.universe() as f64 / in_back.max(1) as f64) + 1.5;
+        let listed = libm::round(each * in_back as f64 / 8.0) as u64;
+        sections.push((Encoding::Packed, none.len() as u64 + listed));
     } else {
         sections.push((Encoding::Trimmed, USED_BYTES));
         sections.extend(params.second().map(|second| (Encoding::Raw, second.bits() / 8)));
         sections.push((Encoding::Raw, params.last().layout().bits().div_ceil(64) * 8));
     }
-    let whole = wire::planned_sections(BlockedRankParams::NAMES.len(), &sections);
-    whole as f64 + listed * in_back as f64 / 8.0
+    wire::planned_sections(BlockedRankParams::NAMES.len(), &sections) as f64
 }
 
 fn table_bytes(params: &BlockedRankParams) -> u64 {

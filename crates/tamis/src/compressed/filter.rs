@@ -7,7 +7,7 @@ use super::PositionsError;
 use super::elias_fano::EliasFano;
 use crate::address::probes;
 use crate::any::{BuildError, Kind};
-use crate::bits::{Line, OutOfMemory};
+use crate::bits::OutOfMemory;
 use crate::bloom::{MAX_HASHES, model};
 use crate::coder::{Packing, numbers};
 use crate::digest::{Digest, Hasher};
@@ -302,11 +302,8 @@ pub(crate) fn predict(params: &CompressedParams, keys: u64) -> Prediction {
     let per_key = |bits: f64| bits / keys.max(1) as f64;
     let sections = EliasFano::part_bits(m, ones)
         .map_or([0; 2], |(lows, fences)| [lows, fences].map(|bits| bits.div_ceil(64) * 8));
-    // A second section: its entry, its checksum, and half a line of zeros in the mean.
-    let wire = wire::planned_len(CompressedParams::NAMES.len(), Encoding::Raw, sections[0])
-        + sections[1]
-        + 48
-        + Line::BYTES as u64 / 2;
+    let sections = sections.map(|bytes| (Encoding::Raw, bytes));
+    let wire = wire::planned_sections(CompressedParams::NAMES.len(), &sections);
     let looked: f64 = (0..k).map(|i| expected_power(m, throws, i)).sum();
     Prediction {
         rate: model::rate(m, k, keys),

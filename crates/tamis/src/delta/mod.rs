@@ -109,6 +109,10 @@ impl Delta {
     /// What turns `old` into `new`, which must agree in kind, hash, seed and all params that decide answers.
     pub fn between(old: &AnyFilter, new: &AnyFilter) -> Result<Self, DeltaError> {
         Mismatch::check("kind", old.kind().name(), new.kind().name())?;
+        // First of all: their params differ with the keys, which is nobody's fault.
+        if !old.kind().can_insert() {
+            return Err(DeltaError::BuiltOnce(old.kind().name()));
+        }
         Mismatch::check_hashers(old.hasher(), new.hasher())?;
         let (old_params, params) = (old.content_params(), new.content_params());
         for ((name, old), (_, new)) in old_params.iter().zip(&params) {
