@@ -7,6 +7,9 @@ use std::error::Error;
 use tamis_report::goals::{Promise, measure, nearest_plan, random_goal};
 use tamis_report::trials::in_parallel;
 
+#[global_allocator]
+static ALLOCATOR: tamis_report::memory::CountingAllocator = tamis_report::memory::CountingAllocator;
+
 const LEAST_RATE: f64 = 1e-5;
 const MOST_QUERIES: u64 = 20_000_000;
 

@@ -1,18 +1,28 @@
 //! Random goals: what the planner promises, next to what the filter that is built then does.
 
 use serde::Serialize;
-use tamis::math::interval::{exact_interval, normal_quantile};
+use tamis::math::gamma::beta_i;
 use tamis::{
-    AnyFilter, Delta, Digest, Effort, Filter, Goal, Hasher, Label, Minimise, Operation, Plan,
-    PlanError, Size, choose,
+    Delta, Digest, Effort, Filter, Goal, Hasher, Kind, Label, Minimise, Operation, Plan, PlanError,
+    Prediction, Size, choose,
 };
 
+use crate::bench::Failure;
 use crate::keys::KeyStream;
+use crate::memory;
 
 /// A promise that is kept is called broken once in so many times.
 const DOUBT: f64 = 1e-5;
-/// Lookups whose blocks are counted, of members and of strangers.
+/// Lookups whose blocks are counted, of members and of absent keys, over all filters.
 const COUNTED: u64 = 20_000;
+/// Filters built for a goal; fewer of the kind that takes long; more where the rates of filters differ by more than [`SPREAD`] times the root
+/// of their number.
+const FILTERS: u64 = 24;
+const SLOW_FILTERS: u64 = 12;
+const MOST_FILTERS: u64 = 20_000;
+const SPREAD: f64 = 0.04;
+/// False positives that are waited for, over all filters.
+const PASSED: f64 = 1000.0;
 
 /// Numbers that look random, one after the other.
 struct Random {
@@ -115,7 +125,7 @@ pub struct Promise {
     pub limit: f64,
     /// The model's word for it.
     pub predicted: f64,
-    /// As it came out.
+    /// As it came out: the most of all filters, or their mean where the mean was promised.
     pub measured: f64,
     /// The least that the truth can be, given what chance does to measurements.
     pub low: f64,
@@ -126,89 +136,172 @@ impl Promise {
     pub fn is_kept(&self) -> bool {
         self.low <= self.limit
     }
+
+    /// Whether enough was measured: so well that this many times as much would be told from it, or by so much within the limit that it
+    /// would be within it too.
+    pub fn is_telling(&self, times: f64) -> bool {
+        let high = 2.0 * self.measured - self.low;
+        self.low * times >= self.measured || high * times <= self.limit
+    }
+
+    /// Of every filter.
+    fn most(what: &'static str, limit: f64, predicted: f64, values: &[f64]) -> Self {
+        let measured = values.iter().copied().fold(0.0, f64::max);
+        Self { what, limit, predicted, measured, low: measured }
+    }
+
+    /// Of the mean of all filters, of which these are some.
+    fn mean(what: &'static str, limit: f64, predicted: f64, values: &[f64]) -> Self {
+        let (measured, low) = mean_and_low(values);
+        Self { what, limit, predicted, measured, low }
+    }
 }
 
-/// Builds what was planned and measures everything that the goal limits.
+/// The mean of numbers drawn from any law, and what the mean of the law is at least: Student's bound. Where a few draws are far above the rest,
+/// as small filters have it, it is lower than it need be.
+fn mean_and_low(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    (mean, mean - student(count - 1.0) * (variance / count).sqrt())
+}
+
+/// What Student's t with so many degrees of freedom exceeds once in 1 / [`DOUBT`] times.
+fn student(degrees: f64) -> f64 {
+    let above = |t: f64| 0.5 * beta_i(0.5 * degrees, 0.5, degrees / (degrees + t * t));
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if above(middle) > DOUBT { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// How many filters tell enough: more where they differ much.
+fn filters(plan: &Plan) -> u64 {
+    let least = if plan.params.kind() == Kind::Partitioned { SLOW_FILTERS } else { FILTERS };
+    let many = (plan.predicted.rate_spread / SPREAD).powi(2).ceil() as u64;
+    many.clamp(least, MOST_FILTERS)
+}
+
+/// What was seen of one filter.
+#[derive(Default)]
+struct Seen {
+    lost: f64,
+    bits_per_key: f64,
+    snapshot: f64,
+    delta: f64,
+    hit: f64,
+    miss: f64,
+    rate: f64,
+}
+
+/// Builds what was planned, again and again with other keys, and measures everything that the goal limits. The counting allocator must be
+/// installed.
 pub fn measure(
     goal: &Goal,
     plan: &Plan,
     key_seed: u64,
     most_queries: u64,
-) -> Result<Vec<Promise>, tamis::BuildError> {
-    let (keys, hasher) = (goal.keys, Hasher::default());
-    let stream = KeyStream::new(key_seed);
-    let build = |members: &mut dyn Iterator<Item = u64>| {
-        let digests: Vec<Digest> =
-            members.map(|index| hasher.digest(&stream.member(index))).collect();
-        plan.params.build_from(Label::planned(hasher, keys), &digests)
-    };
-    let filter = build(&mut (0..keys))?;
-    let mut promises = Vec::new();
-    let mut exactly = |what, limit: Option<f64>, predicted: f64, measured: f64| {
-        if let Some(limit) = limit {
-            promises.push(Promise { what, limit, predicted, measured, low: measured });
-        }
-    };
-    let at_most = goal.at_most;
-    let lost = stream.members(hasher, 0..keys).filter(|&key| !filter.contains_digest(key)).count();
-    exactly("lost keys", Some(0.0), 0.0, lost as f64);
-    let bits = filter.footprint() as f64 / keys.max(1) as f64;
-    exactly("bits per key", at_most.bits_per_key, plan.predicted.bits_per_key, bits);
-    let bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
-    if at_most.snapshot_bytes.is_some() {
-        let packed = filter.pack(Effort::Best).len() as f64;
-        let predicted = plan.traffic.snapshot.mean;
-        exactly("snapshot bytes", bytes(at_most.snapshot_bytes), predicted, packed);
+) -> Result<Vec<Promise>, Failure> {
+    let filters = filters(plan);
+    let queries = (PASSED / plan.predicted.rate) as u64;
+    let queries = queries.min(most_queries).div_ceil(filters);
+    let seen = (0..filters)
+        .map(|number| see(goal, plan, KeyStream::new(key_seed << 20 | number), filters, queries))
+        .collect::<Result<Vec<Seen>, Failure>>()?;
+    let all = |fact: fn(&Seen) -> f64| -> Vec<f64> { seen.iter().map(fact).collect() };
+    let Prediction { bits_per_key, blocks_per_hit, blocks_per_miss, .. } = plan.predicted;
+    let mut promises = vec![Promise::most("lost keys", 0.0, 0.0, &all(|seen| seen.lost))];
+    if let Some(limit) = goal.at_most.bits_per_key {
+        let bits = all(|seen| seen.bits_per_key);
+        promises.push(Promise::most("bits per key", limit, bits_per_key, &bits));
     }
-    if let (Some(churn), Some(delta)) = (goal.churn, plan.traffic.delta)
-        && at_most.delta_bytes.is_some()
-    {
-        let replaced = (churn * keys as f64).round() as u64;
-        let newer = build(&mut (0..keys - replaced).chain(keys..keys + replaced))?;
-        let sent = match Delta::between(&filter, &newer) {
-            Ok(delta) => delta.encode().len(),
-            Err(_) => newer.pack(Effort::Best).len(),
-        };
-        exactly("delta bytes", bytes(at_most.delta_bytes), delta.mean, sent as f64);
+    if let Some(limit) = goal.at_most.snapshot_bytes {
+        let (predicted, bytes) = (plan.traffic.snapshot.mean, all(|seen| seen.snapshot));
+        promises.push(Promise::most("snapshot bytes", limit as f64, predicted, &bytes));
     }
-    if let Some(limit) = at_most.blocks {
-        let read = |what, predicted, digests: &mut dyn Iterator<Item = Digest>| {
-            let (measured, low) = mean_blocks(&filter, digests);
-            Promise { what, limit, predicted, measured, low }
-        };
-        let members = &mut stream.members(hasher, 0..keys.min(COUNTED));
-        promises.push(read("blocks per hit", plan.predicted.blocks_per_hit, members));
-        let strangers = &mut stream.strangers(hasher, 0..COUNTED);
-        promises.push(read("blocks per miss", plan.predicted.blocks_per_miss, strangers));
+    if let (Some(limit), Some(delta)) = (goal.at_most.delta_bytes, plan.traffic.delta) {
+        let bytes = all(|seen| seen.delta);
+        promises.push(Promise::most("delta bytes", limit as f64, delta.mean, &bytes));
+    }
+    if let Some(limit) = goal.at_most.blocks {
+        let (hits, misses) = (all(|seen| seen.hit), all(|seen| seen.miss));
+        promises.push(Promise::mean("blocks per hit", limit, blocks_per_hit, &hits));
+        promises.push(Promise::mean("blocks per miss", limit, blocks_per_miss, &misses));
     }
     if let Size::Rate(limit) = goal.size {
-        let queries = ((4000.0 / limit) as u64).min(most_queries);
-        let passed = stream.strangers(hasher, 0..queries);
-        let passed = passed.filter(|&key| filter.contains_digest(key)).count() as u64;
-        let (low, _) = exact_interval(passed, queries, 1.0 - DOUBT);
-        // Filters differ from each other, and the promise is about their mean.
-        let spread = -normal_quantile(DOUBT / 2.0) * plan.predicted.rate_spread;
-        promises.push(Promise {
-            what: "rate",
-            limit,
-            predicted: plan.predicted.rate,
-            measured: passed as f64 / queries.max(1) as f64,
-            low: low / spread.exp(),
-        });
+        let rates = all(|seen| seen.rate);
+        promises.push(Promise::mean("rate", limit, plan.predicted.rate, &rates));
     }
     Ok(promises)
 }
 
-/// The mean blocks of lookups, and the least that it can be for all lookups.
-fn mean_blocks(filter: &AnyFilter, digests: &mut dyn Iterator<Item = Digest>) -> (f64, f64) {
-    let read: Vec<f64> =
-        digests.map(|digest| f64::from(filter.blocks_to_contain(digest))).collect();
-    let count = read.len().max(1) as f64;
-    let mean = read.iter().sum::<f64>() / count;
-    let variance = read.iter().map(|blocks| (blocks - mean).powi(2)).sum::<f64>() / count;
-    // Few lookups say little about the variance: then Hoeffding's bound, for up to twice the blocks that were seen.
-    let range = 2.0 * read.iter().copied().fold(1.0, f64::max);
-    let few = range * (-DOUBT.ln() / (2.0 * count)).sqrt();
-    let many = -normal_quantile(DOUBT) * (variance / count).sqrt();
-    (mean, mean - if count < 1000.0 { few } else { many })
+/// Builds one filter and looks at it.
+fn see(
+    goal: &Goal,
+    plan: &Plan,
+    stream: KeyStream,
+    filters: u64,
+    queries: u64,
+) -> Result<Seen, Failure> {
+    let (keys, hasher) = (goal.keys, Hasher::default());
+    let label = Label::planned(hasher, keys);
+    let digests: Vec<Digest> = stream.members(hasher, 0..keys).collect();
+    let before = memory::held();
+    let filter = plan.params.build_from(label, &digests)?;
+    let mut held = memory::held() - before;
+    if !plan.params.kind().can_insert() {
+        // Several threads may have built it, and only the memory of this one is counted: a copy is all its own.
+        let before = memory::held();
+        let copy = filter.clone();
+        held = memory::held() - before;
+        drop(copy);
+    }
+    if held <= 0 {
+        return Err(Failure::NotCounting);
+    }
+    let lost = digests.iter().filter(|&&key| !filter.contains_digest(key)).count();
+    let mut seen = Seen {
+        lost: lost as f64,
+        bits_per_key: held as f64 * 8.0 / keys.max(1) as f64,
+        ..Seen::default()
+    };
+    if goal.at_most.snapshot_bytes.is_some() {
+        seen.snapshot = filter.pack(Effort::Best).len() as f64;
+    }
+    if let (Some(churn), Some(_)) = (goal.churn, goal.at_most.delta_bytes) {
+        let newer = plan.params.build_from(label, &replaced(&digests, churn, stream, hasher))?;
+        let sent = match Delta::between(&filter, &newer) {
+            Ok(delta) => delta.encode().len(),
+            Err(_) => newer.pack(Effort::Best).len(),
+        };
+        seen.delta = sent as f64;
+    }
+    if goal.at_most.blocks.is_some() {
+        let blocks = |digests: &[Digest]| {
+            let read = digests.iter().map(|&digest| u64::from(filter.blocks_to_contain(digest)));
+            read.sum::<u64>() as f64 / digests.len().max(1) as f64
+        };
+        let counted = COUNTED.div_ceil(filters);
+        seen.hit = blocks(&digests[..keys.min(counted) as usize]);
+        seen.miss = blocks(&stream.strangers(hasher, 0..counted).collect::<Vec<_>>());
+    }
+    let absent = stream.strangers(hasher, 0..queries);
+    let passed = absent.filter(|&key| filter.contains_digest(key)).count();
+    seen.rate = passed as f64 / queries.max(1) as f64;
+    Ok(seen)
+}
+
+/// The keys with a share of them replaced, wherever they stand.
+pub fn replaced(digests: &[Digest], churn: f64, stream: KeyStream, hasher: Hasher) -> Vec<Digest> {
+    let keys = digests.len() as u64;
+    let mut places: Vec<u64> = (0..keys).collect();
+    let random = hasher.digest(&stream.member(0));
+    places.sort_by_cached_key(|&place| random.word(place));
+    let mut newer = digests.to_vec();
+    for &place in &places[..(churn * keys as f64).round() as usize] {
+        newer[place as usize] = hasher.digest(&stream.member(keys + place));
+    }
+    newer
 }
