@@ -10,7 +10,7 @@ use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::Words;
 use crate::filter::{Invalid, Params};
-use crate::group::section;
+use crate::group::{put_groups, section};
 use crate::rank_indexed::raw;
 use crate::wire::{self, Encoding, Frame, Payload, WireError};
 
