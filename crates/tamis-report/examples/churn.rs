@@ -62,7 +62,7 @@ fn print_dleft(params: DLeftParams, keys: u64, trials: &[DLeftTrial]) {
 
 fn print_counting(params: CountingParams, keys: u64, trials: &[CountingTrial]) {
     println!("counting, {} trials, {} counters of 4 bits", trials.len(), params.counters());
-    let largest = trials.iter().map(|trial| trial.largest_counter()).max();
+    let largest = trials.iter().map(CountingTrial::largest_counter).max();
     println!("largest counter: {}", largest.unwrap_or(0));
     let rate = model::counting_rate(params.counters() as f64 / keys as f64, params.hashes());
     print_answers(rate, trials.iter().map(|trial| &trial.answers));
