@@ -413,7 +413,7 @@ fn filters(bits: u32, scheme: &str) -> u64 {
         (BLOCKED, 17..=20) => 60,
         (BLOCKED, _) => 180,
         (_, 17..=24) => 30,
-        _ => 100,
+        _ => 60,
     }
 }
 

@@ -206,7 +206,7 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
         all.push(Experiment::new(name, throws, 5e-4, run));
         // So many that each interval is on one side of the rate that was asked for, which is 0.5%, 10% and 5% away.
         let filters = effort.pick(2, 8, 40);
-        let passing = [1.4e6, 3e4, 1.5e4][index] * effort.pick(2e-3, 1.0, 4.0);
+        let passing = [1.4e6, 3e4, 1.3e4][index] * effort.pick(2e-3, 1.0, 4.0);
         let queries = (passing / printed.rate) as u64 / filters;
         let run = move |seed| table(&printed_rows()[index], queries, seed);
         let cost = 0.05 + queries as f64 * 3e-8;
