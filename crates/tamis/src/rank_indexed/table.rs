@@ -418,7 +418,9 @@ impl Table {
         let mut result = Ok(());
         self.for_each_group(|group| {
             let group = Group { identity: group.identity >> dropped, ..group };
-            if group.identity - bucket * per_bucket >= per_bucket && result.is_ok() {
+            // Words that lie may have them in any order.
+            let within = group.identity.wrapping_sub(bucket * per_bucket);
+            if within >= per_bucket && result.is_ok() {
                 let here = merged(&mut groups, self.mode == Mode::Set);
                 result = table.fill(bucket, here, &mut chains);
                 groups.clear();

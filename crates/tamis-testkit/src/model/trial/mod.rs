@@ -18,8 +18,10 @@ use super::truth::{Member, Truth};
 const TINY: u64 = 40;
 /// Above this number of members not everything is checked after every step.
 const FEW: u64 = 400;
-/// A call that works on a whole filter may take [`MOST`] for each piece of this many bytes that it holds or comes with.
+/// A call that works on a whole filter may take [`MOST`] once more for each piece of this many bytes that it holds...
 const BYTES_A_CALL: u64 = 1 << 20;
+/// ... and for each of this many keys: 3 microseconds a key, for kinds that place every one anew.
+const KEYS_A_CALL: u64 = 1 << 14;
 
 /// What went wrong.
 #[derive(Clone, Debug)]
@@ -154,11 +156,7 @@ impl Trial {
     fn timed<T>(&mut self, name: &'static str, call: impl FnOnce(&mut Self) -> T) -> T {
         let start = self.watch.start();
         let done = call(self);
-        let spent = start.elapsed();
-        let bytes = self.held.bytes.max(0) as u64
-            + self.shared.last().map_or(0, |bytes| (**bytes).as_ref().len() as u64)
-            + self.truth.len() * 16;
-        self.note(name, spent, MOST * (1 + (bytes / BYTES_A_CALL) as u32));
+        self.note(name, start.elapsed(), MOST * self.pieces());
         self.operations += 1;
         done
     }
@@ -169,9 +167,16 @@ impl Trial {
         let doublings = (keys as u64 / (self.truth.len() + 1) + 1).ilog2();
         let start = self.watch.start();
         let done = self.held.change(|filter| filter.merge(other).is_ok());
-        self.note("merge", start.elapsed(), MOST * (1 + doublings));
+        self.note("merge", start.elapsed(), MOST * (self.pieces() + doublings));
         self.operations += 1;
         done
+    }
+
+    /// How many times [`MOST`] a call may take that works on all of the filter.
+    fn pieces(&self) -> u32 {
+        let shared = self.shared.last().map_or(0, |bytes| (**bytes).as_ref().len() as u64);
+        let bytes = self.held.bytes.max(0) as u64 + shared;
+        (1 + bytes / BYTES_A_CALL + self.truth.len() / KEYS_A_CALL) as u32
     }
 
     fn note(&mut self, name: &'static str, spent: Duration, allowed: Duration) {
