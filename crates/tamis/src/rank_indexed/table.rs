@@ -413,23 +413,24 @@ impl Table {
     pub(crate) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::new(params, self.mode).map_err(|_| full)?;
-        let (mut groups, mut chains) = (Vec::new(), Chains::default());
+        let (mut from, mut groups, mut chains) = (Vec::new(), Vec::new(), Chains::default());
         let (mut bucket, per_bucket) = (0, params.identities_per_bucket());
-        let mut result = Ok(());
-        self.for_each_group(|group| {
-            let group = Group { identity: group.identity >> dropped, ..group };
-            // Words that lie may have them in any order.
-            let within = group.identity.wrapping_sub(bucket * per_bucket);
-            if within >= per_bucket && result.is_ok() {
-                let here = merged(&mut groups, self.mode == Mode::Set);
-                result = table.fill(bucket, here, &mut chains);
-                groups.clear();
-                bucket = group.identity / per_bucket;
+        let is_set = self.mode == Mode::Set;
+        for number in 0..self.params.layout().buckets {
+            self.groups_of(number, &mut from);
+            // (They are in order, but not in bytes that nobody has checked.)
+            from.sort_unstable_by_key(Group::key);
+            for &group in &from {
+                let group = Group { identity: group.identity >> dropped, ..group };
+                if group.identity - bucket * per_bucket >= per_bucket {
+                    table.fill(bucket, merged(&mut groups, is_set), &mut chains)?;
+                    groups.clear();
+                    bucket = group.identity / per_bucket;
+                }
+                groups.push(group);
             }
-            groups.push(group);
-        });
-        result?;
-        table.fill(bucket, merged(&mut groups, self.mode == Mode::Set), &mut chains)?;
+        }
+        table.fill(bucket, merged(&mut groups, is_set), &mut chains)?;
         Ok(table)
     }
 

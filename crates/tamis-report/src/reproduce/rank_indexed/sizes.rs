@@ -277,10 +277,7 @@ pub(super) fn table_five(tables: &[Vec<Table>]) -> Item {
             Row::new(format!("{}: Rank packed, as sent", printed.name))
                 .predicted(model::trimmed_bits_per_key(&printed.layout, N))
                 .measured(Estimate::mean(&sent.collect::<Vec<f64>>()))
-                .slack(
-                    8.0 * 200.0 / N as f64,
-                    "Header, params and checksums: 192 bytes.",
-                ),
+                .slack(8.0 * 200.0 / N as f64, "Header, params and checksums: 192 bytes."),
         );
     }
     Item::table("Table V", "Sizes on the wire in bits per key.", rows)
