@@ -46,36 +46,39 @@ const THROWN: &str = "by throwing position by position";
 const LIMIT: &str =
     "The printed form is a limit; the exact rate of 10,000 keys is this much higher.";
 
-/// Rows of an array's rate: `predicted`, which may be a limit or have real sizes, against filters. Where few absent keys pass, the
+/// Rows of an array's rate: what is printed, which is a limit, or else the exact rate, against filters. Where few absent keys pass, the
 /// bits of the filters are held against the prediction, and the few that pass in a row of their own.
 fn rate_rows(
     results: &Results,
     name: &str,
     array: Array,
-    (predicted, why): (f64, &'static str),
     printed: Option<(&'static str, Option<&'static str>)>,
 ) -> Result<Vec<Row>, Trouble> {
     let exact = exact_rate(array.positions(), array.hashes, N);
-    let row = |name: &str| Row::new(name).predicted(predicted).slack(exact - predicted, why);
     let is_rare = exact < RARE;
-    let mut first = row(name).measured(measured_rate(results, array, is_rare)?);
-    if let Some((text, wrong)) = printed {
-        first = first.printed(text).erratum_if(wrong);
-        if wrong.is_some() {
+    let first = Row::new(name).measured(measured_rate(results, array, is_rare)?);
+    let limit = array.shape().limit_rate();
+    let mut rows = vec![match printed {
+        None => first.predicted(exact),
+        Some((text, None)) => first.predicted(limit).slack(exact - limit, LIMIT).printed(text),
+        Some((text, Some(wrong))) => {
             // A last digit is not for filters to tell.
             let throws = N * u64::from(array.hashes);
             let ones = oracle::ones_after(array.positions(), throws);
             let again = ones.powi(array.hashes as i32);
-            first = first.checked(Estimate::about(again, 1e-4 * again), THROWN);
+            let again = Estimate::about(again, 1e-4 * again);
+            first.predicted(limit).printed(text).checked(again, THROWN).erratum(wrong)
         }
+    }];
+    if is_rare {
+        rows.push(
+            Row::new(format!("{name}, asked"))
+                .predicted(exact)
+                .measured(measured_rate(results, array, false)?)
+                .unit(Unit::Rare),
+        );
     }
-    if !is_rare {
-        return Ok(vec![first]);
-    }
-    let asked = row(&format!("{name}, asked"))
-        .measured(measured_rate(results, array, false)?)
-        .unit(Unit::Rare);
-    Ok(vec![first, asked])
+    Ok(rows)
 }
 
 /// The rate of filters: by their bits, or by asking for absent keys.
@@ -94,10 +97,6 @@ fn measured_rate(results: &Results, array: Array, by_bits: bool) -> Result<Estim
     Ok(Estimate::rate(passed, queries, spread))
 }
 
-fn limit(array: Array) -> (f64, &'static str) {
-    (array.shape().limit_rate(), LIMIT)
-}
-
 fn limits(results: &Results) -> Result<Item, Trouble> {
     let best = 2_f64.powf(-1.0 / oracle::standard_bits(0.5));
     let mut rows = vec![
@@ -111,7 +110,7 @@ fn limits(results: &Results) -> Result<Item, Trouble> {
         ("8 bits per key, k = 5: rate", array(80, 5), "0.0217"),
         ("16 bits per key, k = 6: rate", array(160, 6), "0.000935"),
     ] {
-        rows.extend(rate_rows(results, name, array, limit(array), Some((printed, None)))?);
+        rows.extend(rate_rows(results, name, array, Some((printed, None)))?);
     }
     Ok(Item::table("Sections II and III", "Numbers in the text.", rows))
 }
@@ -161,8 +160,7 @@ fn table_item(results: &Results, table: &Table) -> Result<Item, Trouble> {
             }
         }
         let printed = Some((column.rate, column.wrong.rate));
-        let (name, limit) = (format!("{name}: rate"), limit(column.array));
-        rows.extend(rate_rows(results, &name, column.array, limit, printed)?);
+        rows.extend(rate_rows(results, &format!("{name}: rate"), column.array, printed)?);
     }
     Ok(Item::table(table.name, table.about, rows))
 }
@@ -240,22 +238,10 @@ fn figure(results: &Results, name: &'static str, bits: f64, most: u32) -> Result
     for hashes in 1..=most {
         let array = array_for(bits, hashes).ok_or("no such array")?;
         // The curve has real sizes, the array tenths of a position for each key.
-        rows.extend(rate_rows(
-            results,
-            &format!("k = {hashes}: compressed"),
-            array,
-            limit(array),
-            None,
-        )?);
+        rows.extend(rate_rows(results, &format!("k = {hashes}: compressed"), array, None)?);
         compressed.push(mark(results, hashes, array)?);
         let plain = self::array(bits as u64 * 10, hashes);
-        rows.extend(rate_rows(
-            results,
-            &format!("k = {hashes}: standard"),
-            plain,
-            limit(plain),
-            None,
-        )?);
+        rows.extend(rate_rows(results, &format!("k = {hashes}: standard"), plain, None)?);
         standard.push(mark(results, hashes, plain)?);
     }
     let steps = |from: f64| {
