@@ -176,7 +176,7 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["1.5", "1e-1", "x", "1.2.3", "1e1.5", "."] {
+        for text in ["1.5", "1e-1", "1.2.3", "1e1.5", "."] {
             assert!(count(text).unwrap_err().starts_with("not a whole number"), "{text}");
         }
         for text in ["", "M", "-1", "1.5", "10X", "nan", "inf", "1e30", "20000000T", "1e", "0x10"] {

@@ -22,6 +22,8 @@ fn numbers_that_make_no_sense_are_refused() {
     folder.run(&["plan", "--keys", "10X"]).refused(&["'X' is not a unit", "10k"]);
     folder.run(&["plan", "--keys", "1.5"]).refused(&["whole number"]);
     folder.run(&["plan", "--keys", "-5"]).refused(&["--keys", "not a whole number"]);
+    folder.run(&["plan", "--keys", "2e19"]).refused(&["--keys", "more than 18446744073709551615"]);
+    folder.run(&["plan", "--keys", "1e19"]).refused(&["10000000000000000000 keys"]);
     folder.run(&["plan", "--keys", "-5M"]).refused(&["--keys", "not a whole number"]);
     folder.run(&["plan", "--keys", "5", "--memory", "-1k"]).refused(&["--memory", "whole number"]);
     folder.run(&["plan", "--keys", "5", "--seed", "-1"]).refused(&["--seed", "a seed is a number"]);
@@ -36,6 +38,32 @@ fn numbers_that_make_no_sense_are_refused() {
     folder
         .run(&["plan", "--keys", "5", "--rate", "1%", "--memory", "1M"])
         .refused(&["cannot be used with"]);
+}
+
+/// Whoever asks a kind for a rate that makes no sense for it is told which rate does, and which kind.
+#[test]
+fn rates_out_of_all_proportion_are_refused() {
+    let folder = Folder::new();
+    let plan =
+        |rate| folder.run(&["plan", "--kind", "blocked-rank", "--keys", "1M", "--rate", rate]);
+    plan("3e-9").refused(&["blocked-rank: rate 3e-9", "89799 bits", "4.1e-6", "rank-indexed"]);
+    plan("2.2e-6").refused(&["122 bits per key", "4e-6 or more"]);
+    plan("4.1e-6").ok();
+}
+
+#[test]
+fn kinds_that_are_built_once_have_no_deltas() {
+    let folder = Folder::new();
+    folder.write("old", numbers(200));
+    folder.write("new", numbers(230));
+    for kind in ["compressed", "partitioned"] {
+        for name in ["old", "new"] {
+            let file = format!("{name}.tamis");
+            folder.ok(&["build", "--kind", kind, "--keys", "230", "-o", &file, name]);
+        }
+        let diff = folder.run(&["diff", "old.tamis", "new.tamis", "-o", "delta"]);
+        diff.refused(&[kind, "built once", "send snapshots instead of deltas"]);
+    }
 }
 
 #[test]
