@@ -1,7 +1,8 @@
 //! Balanced filters beyond the law suite: models against filters, full lists, more keys than planned, merging.
 
 use tamis::balanced::{
-    Balanced, BalancedParams, Mht, Policy, Popcount, Scheme, Sequential, Single, TwoChoice, model,
+    Balanced, BalancedParams, Mht, Policy, Popcount, Scheme, Sequential, Single, TwoChoice, bound,
+    model,
 };
 use tamis::{
     AnyParams, Digest, Filter, Full, Goal, Hasher, Insert, Kind, Label, Limits, Params, Size,
@@ -113,6 +114,15 @@ fn counters_and_set_bits_are_followed_together() {
         let off = (built / predicted.rate).ln() / predicted.rate_spread;
         assert!(off.abs() <= 4.0, "{built} for {}: {off} deviations", predicted.rate);
     }
+    // The paper's SINGLE with 8 bits per key: blocks of 256 bits, k = 6, a list of 0.498%.
+    let overflow = model::mht_least_overflow(1.2, 3).unwrap();
+    let bound = bound::Bound::new(32.0, 1.0, overflow);
+    let model::Single { h, p } = model::Single::reaching(&bound, 32.0).unwrap();
+    let coin = (p * 4_294_967_296.0).round() as u64;
+    let values = [12_000, 256, 6, 1, 0, h.into(), coin, 1912, 0];
+    let params = BalancedParams::<Single>::from_values(&values).unwrap();
+    let rate = Balanced::<Single>::predict(&params, 384_000).rate.log10();
+    assert!((rate + 1.56419).abs() <= 5e-6, "{rate}");
 }
 
 /// The design of the paper: three subtables, 1.2 blocks per insertion.
