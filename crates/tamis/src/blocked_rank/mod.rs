@@ -149,7 +149,7 @@ impl BlockedRank {
     /// two: the finer filter is then read as coarsely as the other, and so is this one afterwards. It grows to make room.
     pub fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
         Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        let (mine, theirs) = (*self.table.params(), *other.table.params());
+        let (mine, theirs) = (self.table.layout(), other.table.layout());
         let (universe, their_universe) = (mine.universe(), theirs.universe());
         let dropped = common_universe(universe, their_universe);
         let meeting = dropped.and_then(|(dropped, _)| mine.coarser(dropped).ok()).zip(dropped);

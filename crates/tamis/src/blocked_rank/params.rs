@@ -247,6 +247,9 @@ impl BlockedRankParams {
     /// The same blocks with fingerprints, and identities, so many bits shorter.
     pub(super) fn coarser(&self, dropped: u32) -> Result<Self, InvalidParam> {
         let Level { blocks, locations, cells, fingerprint, capacity } = self.front;
+        if dropped == 0 {
+            return Ok(*self);
+        }
         if dropped >= fingerprint {
             let expected = "more bits than are to be dropped";
             return Err(InvalidParam { name: "fingerprint", value: fingerprint.into(), expected });

@@ -161,13 +161,13 @@ impl Trial {
         done
     }
 
-    /// Times a merge of `keys` keys, which may double the keys several times: an insertion that lets a table grow plans one
-    /// layout, and this as many as there are doublings.
+    /// Times a merge of `keys` keys: the table is built anew, and then grows once, and once for each doubling of the keys. (An
+    /// insertion grows it once.)
     fn timed_merge(&mut self, other: &AnyFilter, keys: usize) -> bool {
         let doublings = (keys as u64 / (self.truth.len() + 1) + 1).ilog2();
         let start = self.watch.start();
         let done = self.held.change(|filter| filter.merge(other).is_ok());
-        self.note("merge", start.elapsed(), MOST * (self.pieces() + doublings));
+        self.note("merge", start.elapsed(), MOST * (self.pieces() + 1 + doublings));
         self.operations += 1;
         done
     }
