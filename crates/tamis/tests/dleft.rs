@@ -169,8 +169,8 @@ fn a_table_beyond_its_load_keeps_every_key() {
         let predicted = DLeft::predict(&params(4, 512, 8, 14, 0), digests.len() as u64);
         let predicted = predicted.bits_per_key * digests.len() as f64;
         let cells = filter.params().bits().next_multiple_of(512) as f64;
-        // To the bit where the stash is empty; a full stash is known to be there, not how full it is.
-        if filter.overflow() == Some(0) {
+        // To the bit where the stash is empty. At 8.0 all cells are taken, and a few entries are expected there.
+        if load != 8.0 {
             assert_eq!(predicted.round(), cells, "{load}");
         }
         let held = filter.footprint() as f64;

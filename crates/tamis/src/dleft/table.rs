@@ -13,6 +13,8 @@ use crate::group::{Group, Spill};
 /// trying. With two the stash stays empty up to 7.9 of 8 cells. (Three would need to know their way: they may come back to where
 /// they started.)
 const MOVES: u32 = 2;
+/// With more than this in the stash all buckets are full, and looking further than one move would only take time.
+const FEW_STASHED: usize = 8;
 
 /// A cell of a bucket of the table.
 #[derive(Clone, Copy, Debug)]
@@ -191,7 +193,8 @@ impl Table {
         let mut cell = load;
         if load == self.params.cells() {
             choice = self.choice(0, group.identity);
-            let Some(freed) = self.make_room(0, choice.bucket, MOVES) else { return 0 };
+            let moves = if self.stash.len() > FEW_STASHED { 1 } else { MOVES };
+            let Some(freed) = self.make_room(0, choice.bucket, moves) else { return 0 };
             cell = freed;
         }
         let here = group.count.min(max_count(choice.remainder));

@@ -136,6 +136,9 @@ fn proportionate(kind: Kind, keys: u64, rate: f64) -> f64 {
     each * keys as f64 + FEW_KEYS_BITS
 }
 
+/// A rate that every kind keeps in proportion.
+const COMMON: f64 = 0.01;
+
 /// The plan for a goal, unless it is out of all proportion to the rate: nobody wants the kind for such a rate, and whoever asks is told what to ask for. Goals with
 /// settled params get what was settled.
 pub(crate) fn in_proportion<P>(
@@ -145,7 +148,11 @@ pub(crate) fn in_proportion<P>(
     bits_per_key: impl Fn(&P) -> f64,
 ) -> Result<P, PlanError> {
     let planned = plan(goal)?;
-    let Size::Rate(asked) = goal.size else { return Ok(planned) };
+    // From COMMON on every kind has its place; near 1 hardly anything is asked of it, and whatever it takes is little.
+    let asked = match goal.size {
+        Size::Rate(asked) if asked < COMMON => asked,
+        _ => return Ok(planned),
+    };
     let keys = goal.sized_keys();
     let bits = bits_per_key(&planned);
     let fits = |rate: f64, bits: f64| bits * keys as f64 <= proportionate(kind, keys, rate);
@@ -157,14 +164,14 @@ pub(crate) fn in_proportion<P>(
         plan(&goal).is_ok_and(|planned| fits(rate, bits_per_key(&planned)))
     };
     // Halfway between the logarithms, to a tenth or so.
-    let (mut low, mut high) = (libm::log(asked), libm::log(0.01));
+    let (mut low, mut high) = (libm::log(asked), libm::log(COMMON));
     for _ in 0..8 {
         let middle = 0.5 * (low + high);
         if fits_at(libm::exp(middle)) { high = middle } else { low = middle }
     }
     let mut nearest = two_digits_up(libm::exp(high));
     // Layouts are searched for, and near the limit now one is found, now none.
-    while nearest < 0.01 && !fits_at(nearest) {
+    while nearest < COMMON && !fits_at(nearest) {
         nearest = two_digits_up(1.5 * nearest);
     }
     let instead = instead_of(kind, goal, asked);

@@ -98,7 +98,7 @@ impl Sent<'_> {
     fn narrowed(&self, kind: Kind) -> Result<AnyParams, PlanError> {
         let at = |x: f64| {
             let goal = Goal { size: Size::Rate(libm::exp2(-x)), ..self.goal.clone() };
-            let params = AnyParams::plan(kind, &goal)?;
+            let params = AnyParams::least(kind, &goal)?;
             Ok::<_, PlanError>((params, self.needed(params)))
         };
         let asked = self.bytes as f64;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tamis::{AnyFilter, Delta, Effort, Filter, Limits, SharedBytes};
 
 use super::super::subject;
-use super::{Checked, Held, Trial, broken, ensure};
+use super::{Checked, Held, Kept, Trial, broken, ensure};
 
 impl Trial {
     /// Bytes of the filter; what is read from them is the same and gives the same bytes.
@@ -87,9 +87,17 @@ impl Trial {
         self.open_bytes(bytes)
     }
 
+    /// Remembers the filter, and what its memory is predicted from.
+    pub(super) fn keep(&mut self) {
+        let (filter, planned) = (self.held.filter.clone(), self.planned);
+        self.kept = Some(Kept { filter, planned, most: self.most, chosen: self.chosen });
+    }
+
     /// A delta from what was kept to what is, through bytes, gives what is.
     pub(super) fn patch(&mut self) -> Checked {
-        let Some(kept) = self.kept.take() else { return Ok(()) };
+        let Some(Kept { filter: kept, planned, most, chosen }) = self.kept.take() else {
+            return Ok(());
+        };
         if !self.kind.can_insert() {
             return Ok(());
         }
@@ -125,6 +133,9 @@ impl Trial {
         }
         self.same(&patched.filter)?;
         self.held = patched;
+        // The layout is the old one's.
+        (self.planned, self.most) = (planned, self.most.max(most));
+        self.chosen += chosen;
         Ok(())
     }
 }

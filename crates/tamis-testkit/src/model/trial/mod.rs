@@ -65,6 +65,14 @@ impl Held {
     }
 }
 
+/// A filter as it was, with the layout that its memory is predicted from, and what came since.
+struct Kept {
+    filter: AnyFilter,
+    planned: AnyParams,
+    most: u64,
+    chosen: u64,
+}
+
 /// A running history.
 pub(super) struct Trial {
     kind: Kind,
@@ -76,7 +84,7 @@ pub(super) struct Trial {
     truth: Truth,
     /// Bytes that the filter, or one that was kept, may still lie in: they must not be freed by a change of the filter.
     shared: Vec<SharedBytes>,
-    kept: Option<AnyFilter>,
+    kept: Option<Kept>,
     /// The layout that memory is predicted from, and the most keys since then.
     planned: AnyParams,
     most: u64,
@@ -143,7 +151,7 @@ impl Trial {
             Step::Pack(effort) => self.encode(Some(effort))?,
             Step::Open => self.open()?,
             Step::InPlace => self.in_place()?,
-            Step::Keep => self.kept = Some(self.held.filter.clone()),
+            Step::Keep => self.keep(),
             Step::Patch => self.patch()?,
             Step::Portable => self.held.change(subject::make_portable),
             Step::Check => self.check()?,
