@@ -179,11 +179,9 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
     let spilled = if homeless < 0.5 { often } else { often.max(homeless) };
     let cell_bits = f64::from(1 + layout.fingerprint + layout.extra);
     let trimmed = layout.buckets as f64 * f64::from(layout.locations) + cells * cell_bits;
-    let wire = wire::planned_len(
-        RankParams::NAMES.len(),
-        Encoding::Trimmed,
-        libm::ceil(trimmed / 8.0) as u64,
-    );
+    // Up to whole bytes, but not for what the sum of cells is off by.
+    let bytes = libm::ceil(trimmed / 8.0 - 1e-6) as u64;
+    let wire = wire::planned_len(RankParams::NAMES.len(), Encoding::Trimmed, bytes);
     let per_key = |bits: f64| bits / keys.max(1) as f64;
     let lines = Lines::new(&layout, keys);
     Prediction {
