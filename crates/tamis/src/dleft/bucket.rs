@@ -19,7 +19,7 @@ pub(super) struct Cell {
     pub(super) value: u64,
 }
 
-/// The most that a cell counts.
+/// The most that a cell counts. Frozen.
 pub(super) const MAX_COUNT: u64 = 4;
 
 /// The most that a cell with this remainder counts: one less where an empty cell would look the same.
