@@ -17,8 +17,9 @@ fn a_saved_file_brings_them_back() {
     }
 }
 
-/// Payloads of RESTORE that were written before layers were cut into pieces (with Redis 7.0.15, by DUMP): they are read for ever, and small ones are still
-/// written as they were.
+/// Payloads of RESTORE that were written before layers were cut into pieces (with Redis 7.0.15, by DUMP): they are read for ever,
+/// and small ones are still written as they were. `multiset` was made anew when layouts came into files: CF.RESERVE for 64 with
+/// EXPANSION 2, 0 to 99, 301 times 7, less 52.
 #[test]
 fn old_payloads_are_read() {
     let set: &[u8] = include_bytes!("golden/set.dump");
@@ -56,7 +57,7 @@ fn old_payloads_are_read() {
         );
         assert_eq!(
             id_of(&mut client, "multiset"),
-            ["\"54b09d77efcb025f649ab0754968603a\"", "\"835fa99d5a2e1f13752caae36e00862a\""]
+            ["\"341f10ea1d021252fa6104bfc10f1544\"", "\"b2d84145b60b9bb0a5e8876719c1bc12\""]
         );
         for number in 0..100 {
             assert_eq!(client.send(&["BF.EXISTS", "set", &number.to_string()]).int(), 1);
