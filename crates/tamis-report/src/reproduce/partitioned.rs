@@ -92,8 +92,7 @@ impl Setting {
     fn filters(self, effort: Effort) -> u64 {
         let needed = match self {
             Self { groups: ..350, .. } => 8,
-            Self { keys: 1600.., .. } => 30,
-            Self { candidates: 3000.., .. } => 30,
+            Self { keys: 1600.., .. } | Self { candidates: 3000.., .. } => 30,
             _ => 20,
         };
         match (effort, self.in_quick_run()) {
