@@ -8,7 +8,6 @@ use tamis::{
 };
 use tamis_report::keys::KeyStream;
 
-tamis_testkit::install_counting_allocator!();
 
 /// The kinds that change: others have no deltas.
 fn changing() -> impl Iterator<Item = Kind> {

@@ -18,7 +18,7 @@
 //! - a rank-indexed filter, whose packed form is the bare set of identities: hardly more than log2(e / rate) bits a key.
 //!
 //! ```text
-//! cargo run --release -p tamis --example reconcile
+//! cargo run --release -p tamis-report --example reconcile
 //! ```
 
 use std::collections::BTreeSet;

@@ -4,7 +4,6 @@
 //! mpmath expression of each table stands above it.
 
 // Values at the edges of a domain are exact, and compared as such.
-#![allow(clippy::float_cmp)]
 
 use proptest::prelude::*;
 use tamis::math::gamma::{

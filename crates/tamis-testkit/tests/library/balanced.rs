@@ -10,7 +10,6 @@ use tamis::{
 };
 use tamis_report::keys::KeyStream;
 
-tamis_testkit::install_counting_allocator!();
 
 fn members(hasher: Hasher, keys: core::ops::Range<u64>) -> Vec<Digest> {
     KeyStream::new(21).members(hasher, keys).collect()

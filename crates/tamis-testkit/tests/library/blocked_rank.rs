@@ -9,7 +9,6 @@ use tamis::{
 use tamis_report::keys::KeyStream;
 use tamis_testkit::laws;
 
-tamis_testkit::install_counting_allocator!();
 
 fn params(
     blocks: u64,

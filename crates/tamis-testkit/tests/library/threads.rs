@@ -11,7 +11,6 @@ use tamis::{
 };
 use tamis_report::{keys::KeyStream, memory};
 
-tamis_testkit::install_counting_allocator!();
 
 const THREADS: usize = 4;
 
