@@ -19,12 +19,12 @@
 //!
 //! `tamis-testkit` runs every filter through these laws, planned ones and, in its model test, any legal layout with any history.
 
-use crate::any::Kind;
 use crate::bits::{AHEAD, OutOfMemory, SharedBytes};
 use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
 use crate::key::Key;
-use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
+use crate::spec::{Absent, Full, Invalid, Kind, Label, Limits, Params, WireError};
+use crate::wire::{ContentId, Encoded, Frame, Source};
 
 /// Answers "is this key in the set?": no means no, yes means yes or, with a small probability, no.
 pub trait Filter {
@@ -251,132 +251,3 @@ pub trait Stored: Filter + Sized {
         Frame::share(bytes)?.into_filter()
     }
 }
-
-/// What stands on every filter's label, and at the head of its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Label {
-    /// Hash function and seed.
-    pub hasher: Hasher,
-    /// Insertions less removals.
-    pub keys: u64,
-    /// Keys planned for; 0 if nobody said.
-    pub capacity: u64,
-}
-
-impl From<Hasher> for Label {
-    fn from(hasher: Hasher) -> Self {
-        Self { hasher, keys: 0, capacity: 0 }
-    }
-}
-
-impl Label {
-    /// A label for a filter of which so many keys are expected.
-    pub fn planned(hasher: Hasher, capacity: u64) -> Self {
-        Self { hasher, keys: 0, capacity }
-    }
-
-    /// After merging a filter with that label into one with this label.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.keys = self.keys.saturating_add(other.keys);
-        self.capacity = self.capacity.max(other.capacity);
-    }
-}
-
-/// The validated integers that fix a filter's layout: exactly what the header stores.
-pub trait Params: Sized {
-    /// Their names, in stored order.
-    const NAMES: &'static [&'static str];
-
-    /// Their values, in stored order.
-    fn values(&self) -> alloc::vec::Vec<u64>;
-
-    /// From as many values as there are names, in stored order; every one is checked.
-    fn from_values(values: &[u64]) -> Result<Self, InvalidParam>;
-}
-
-/// As many values as a kind has params; the one place where their number is checked.
-pub(crate) fn as_stored<const N: usize>(values: &[u64]) -> Result<[u64; N], InvalidParam> {
-    let expected = "as many values as the kind has params";
-    let refused = InvalidParam { name: "params", value: values.len() as u64, expected };
-    values.try_into().map_err(|_| refused)
-}
-
-/// A stored value as the type of its field; what does not fit becomes a value that no check accepts.
-pub(crate) fn narrow(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
-}
-
-/// The filter cannot take the key; it is unchanged by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the filter is full at {keys} keys; build a larger one or allow it to grow")]
-pub struct Full {
-    /// Keys in the filter.
-    pub keys: u64,
-    /// How many keys of a batch went in before this one.
-    pub inserted: u64,
-}
-
-/// The key to remove is not in the filter, which is unchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the key is not in the filter")]
-pub struct Absent;
-
-/// Two filters cannot be combined; neither has changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the filters differ in {field}: {left} and {right}")]
-pub struct Mismatch {
-    /// Which header field or parameter differs.
-    pub field: &'static str,
-    /// Its value in the filter that was to change.
-    pub left: alloc::string::String,
-    /// Its value in the other.
-    pub right: alloc::string::String,
-}
-
-impl Mismatch {
-    /// `Ok` if both are equal, otherwise the error that names the field.
-    pub(crate) fn check<T: PartialEq + core::fmt::Display + ?Sized>(
-        field: &'static str,
-        left: &T,
-        right: &T,
-    ) -> Result<(), Self> {
-        if left == right {
-            return Ok(());
-        }
-        Err(Self { field, left: alloc::format!("{left}"), right: alloc::format!("{right}") })
-    }
-
-    /// `Ok` if both hashers are equal.
-    pub(crate) fn check_hashers(left: Hasher, right: Hasher) -> Result<(), Self> {
-        Self::check("hash", left.id().name(), right.id().name())?;
-        Self::check("seed", &left.seed(), &right.seed())
-    }
-}
-
-/// A parameter has a value that cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("parameter {name} = {value}: {expected}")]
-pub struct InvalidParam {
-    /// The parameter's name.
-    pub name: &'static str,
-    /// The value given.
-    pub value: u64,
-    /// What would be accepted.
-    pub expected: &'static str,
-}
-
-/// Why a table cannot be laid out anew; it is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ResizeError {
-    /// There is no such layout.
-    #[error(transparent)]
-    Params(#[from] InvalidParam),
-    /// There is not enough memory.
-    #[error(transparent)]
-    Full(#[from] Full),
-}
-
-/// A structure breaks one of its own invariants: its bytes were not made by this library.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid content: {0}")]
-pub struct Invalid(pub &'static str);

@@ -70,6 +70,7 @@ pub mod address;
 mod any;
 pub mod balanced;
 pub mod bits;
+mod block;
 pub mod blocked_rank;
 pub mod bloom;
 pub mod coder;
@@ -90,9 +91,10 @@ mod plan;
 pub mod rank_indexed;
 #[cfg(feature = "std")]
 pub mod sharded;
+mod spec;
 pub mod wire;
 
-pub use any::{AnyFilter, AnyParams, BuildError, Kind};
+pub use any::{AnyFilter, AnyParams};
 pub use balanced::{
     BalancedMht, BalancedPopcount, BalancedSequential, BalancedSingle, BalancedTwoChoice,
 };
@@ -107,21 +109,20 @@ pub use delta::{Delta, DeltaError};
 pub use digest::{Digest, HashId, Hasher};
 pub use dleft::DLeft;
 pub use fast_table::FastTable;
-pub use filter::{
-    Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
-    ResizeError, Stored,
-};
+pub use filter::{Count, Filter, Insert, Remove, Stored};
 pub use group::Group;
 pub use key::Key;
 pub use partitioned::PartitionedBloom;
-pub use plan::{
-    AtMost, Bytes, Goal, Limited, Minimise, Operation, Plan, PlanError, Prediction, Size, Traffic,
-    choose,
-};
+pub use plan::{Plan, choose};
 pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
 #[cfg(feature = "std")]
 pub use sharded::Sharded;
-pub use wire::{ContentId, Encoded, Limits, WireError};
+pub use spec::{
+    Absent, AtMost, BuildError, Bytes, Full, Goal, Invalid, InvalidParam, Kind, Label, Limited,
+    Limits, Minimise, Mismatch, Operation, Params, PlanError, Prediction, ResizeError, Size,
+    Traffic, WireError,
+};
+pub use wire::{ContentId, Encoded};
 
 /// The README's Rust example, run as a test.
 #[cfg(doctest)]

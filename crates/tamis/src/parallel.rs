@@ -2,11 +2,12 @@
 
 use std::thread;
 
-use crate::any::{AnyFilter, AnyParams, BuildError};
+use crate::any::{AnyFilter, AnyParams};
 use crate::bits::{self, AHEAD, Line};
 use crate::bloom::{BlockedBloom, Bloom, MAX_HASHES};
 use crate::digest::Digest;
-use crate::filter::{Label, Stored};
+use crate::filter::Stored;
+use crate::spec::{BuildError, Label};
 
 impl AnyParams {
     /// As [`build_from`](Self::build_from), by so many threads where the kind allows, and with the same bytes.

@@ -10,7 +10,6 @@ use tamis::{
 };
 use tamis_report::keys::KeyStream;
 
-
 fn members(hasher: Hasher, keys: core::ops::Range<u64>) -> Vec<Digest> {
     KeyStream::new(21).members(hasher, keys).collect()
 }

@@ -9,7 +9,6 @@ use tamis::{
 use tamis_report::keys::KeyStream;
 use tamis_testkit::laws;
 
-
 fn params(
     blocks: u64,
     locations: u32,

@@ -12,7 +12,6 @@ use tamis::{
 use tamis_report::keys::KeyStream;
 use tamis_testkit::{hostile, laws};
 
-
 fn members(keys: u64) -> Vec<Digest> {
     KeyStream::new(5).members(Hasher::default(), 0..keys).collect()
 }

@@ -11,7 +11,6 @@ use tamis::{
 use tamis_report::memory;
 use tamis_testkit::bombs::{Bomb, bombs, file, processor_time};
 
-
 /// Memory allowed: `TAMIS_BOMB_MEMORY` bytes, or what takes seconds for all of them.
 fn allowed() -> u64 {
     let set = std::env::var("TAMIS_BOMB_MEMORY").ok();

@@ -8,7 +8,6 @@ use tamis::{
 };
 use tamis_report::keys::KeyStream;
 
-
 /// The kinds that change: others have no deltas.
 fn changing() -> impl Iterator<Item = Kind> {
     Kind::ALL.into_iter().filter(|kind| kind.can_insert())

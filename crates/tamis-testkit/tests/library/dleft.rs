@@ -9,7 +9,6 @@ use tamis_report::churn::Churn;
 use tamis_report::keys::KeyStream;
 use tamis_testkit::laws;
 
-
 fn params(subtables: u32, buckets: u64, cells: u32, remainder: u32, value: u32) -> DLeftParams {
     DLeftParams::new(subtables, buckets, cells, remainder, value).unwrap()
 }

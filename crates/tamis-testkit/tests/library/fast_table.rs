@@ -10,7 +10,6 @@ use tamis::{Digest, Hasher};
 use tamis_report::keys::KeyStream;
 use tamis_report::memory;
 
-
 /// Small numbers without a pattern, the same in every run.
 struct Dice(u64);
 

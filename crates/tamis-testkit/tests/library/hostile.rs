@@ -9,7 +9,6 @@ use tamis::{
 };
 use tamis_testkit::{golden, hostile};
 
-
 fn sample(kind: Kind) -> Vec<u8> {
     let params = AnyParams::plan(kind, &Goal::rate(60, 0.05)).unwrap();
     let hasher = Hasher::xxh3(1);

@@ -9,7 +9,6 @@ use tamis::{
 };
 use tamis_testkit::laws;
 
-
 fn bloom(bits: u64, hashes: u32) -> impl Fn(Hasher) -> Bloom {
     move |hasher| Bloom::new(BloomParams::new(bits, hashes).unwrap(), hasher).unwrap()
 }

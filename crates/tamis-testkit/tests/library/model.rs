@@ -5,7 +5,6 @@ use tamis::rank_indexed::RankParams;
 use tamis::{Effort, Kind, Params};
 use tamis_testkit::model::{self, Keys, Partner, Shape, Step, replay};
 
-
 /// About a minute of one core. `scripts/long` asks for more.
 const OPERATIONS: u64 = 60_000_000;
 

@@ -13,7 +13,6 @@ use tamis::{
 use tamis_report::keys::KeyStream;
 use tamis_report::memory;
 
-
 fn digests(keys: u64) -> Vec<Digest> {
     KeyStream::new(5).members(Hasher::default(), 0..keys).collect()
 }

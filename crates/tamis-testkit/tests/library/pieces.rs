@@ -9,7 +9,6 @@ use tamis_report::keys::KeyStream;
 use tamis_report::memory;
 use tamis_testkit::hostile::repair;
 
-
 const KEYS: u64 = 3000;
 
 fn digests(hasher: Hasher) -> Vec<Digest> {

@@ -10,7 +10,6 @@ use tamis::{
 use tamis_report::keys::KeyStream;
 use tamis_testkit::laws;
 
-
 fn make<F: Stored<Params = RankParams>>(params: RankParams) -> impl Fn(Hasher) -> F {
     move |hasher| F::new(params, hasher).unwrap()
 }

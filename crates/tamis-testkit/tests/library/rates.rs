@@ -8,7 +8,6 @@ use tamis_report::keys::KeyStream;
 use tamis_report::memory::held;
 use tamis_report::trials::in_parallel;
 
-
 fn measure(kind: Kind, goal: Goal) -> Outcome {
     let setup = Setup { kind, goal, hasher: Hasher::default(), key_seed: 1, queries: None };
     run(&setup, &mut |_| ()).unwrap()

@@ -11,7 +11,6 @@ use tamis::{
 };
 use tamis_report::{keys::KeyStream, memory};
 
-
 const THREADS: usize = 4;
 
 fn members(keys: u64) -> Vec<Digest> {

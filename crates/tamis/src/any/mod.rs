@@ -1,13 +1,11 @@
 //! The only list of all filters: [`Kind`] names them, [`AnyParams`] plans and builds them, [`AnyFilter`] is one
 //! of them. Whatever lies outside this library knows only these.
 
-mod kind;
 mod params;
 
 use alloc::vec::Vec;
 
-pub use kind::Kind;
-pub use params::{AnyParams, BuildError};
+pub use params::AnyParams;
 
 use crate::balanced::{
     BalancedMht, BalancedPopcount, BalancedSequential, BalancedSingle, BalancedTwoChoice,
@@ -20,11 +18,12 @@ use crate::compressed::CompressedBloom;
 use crate::delta::Change;
 use crate::digest::Digest;
 use crate::dleft::DLeft;
-use crate::filter::{Count, Filter, Insert, Invalid, Label, Mismatch, Remove, Stored};
+use crate::filter::{Count, Filter, Insert, Remove, Stored};
 use crate::group::Group;
 use crate::partitioned::PartitionedBloom;
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
-use crate::wire::{ContentId, Encoded, Frame, Limits, Source, WireError};
+use crate::spec::{Invalid, Kind, Label, Limits, Mismatch, WireError};
+use crate::wire::{ContentId, Encoded, Frame, Source};
 
 /// A filter of any kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

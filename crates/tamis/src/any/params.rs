@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{AnyFilter, Kind};
+use super::AnyFilter;
 use crate::balanced::{
     BalancedMht, BalancedParams, BalancedPopcount, BalancedSequential, BalancedSingle,
     BalancedTwoChoice, Mht, Popcount, Sequential, Single, TwoChoice,
@@ -15,24 +15,13 @@ use crate::bloom::{
 use crate::compressed::{self, CompressedBloom, CompressedParams};
 use crate::digest::Digest;
 use crate::dleft::{DLeft, DLeftParams};
-use crate::filter::{Full, InvalidParam, Label, Params, Stored};
+use crate::filter::Stored;
 use crate::partitioned::{self, PartitionedBloom, PartitionedParams};
-use crate::plan::{Goal, PlanError, Prediction, Size, in_proportion, message};
+use crate::plan::{in_proportion, message};
 use crate::rank_indexed::{RankCounting, RankIndexed, RankMap, RankParams, RankSet};
-
-/// Why a filter was not built from its keys.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum BuildError {
-    /// There is no such filter.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// There is no memory for it.
-    #[error(transparent)]
-    OutOfMemory(#[from] OutOfMemory),
-    /// It took no more keys.
-    #[error(transparent)]
-    Full(#[from] Full),
-}
+use crate::spec::{
+    BuildError, Goal, InvalidParam, Kind, Label, Params, PlanError, Prediction, Size,
+};
 
 /// The layout of a filter of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

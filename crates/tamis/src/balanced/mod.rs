@@ -59,15 +59,17 @@ pub(crate) use replace::{Replaced, replace};
 
 use self::list::{List, slots_for};
 use self::walk::{Answer, Choice};
-use crate::any::Kind;
-use crate::bits::block::{self, Backend};
 use crate::bits::{self, OutOfMemory, Words};
+use crate::block::{self, Backend};
 use crate::coder::Packing;
 use crate::delta::Listed;
 use crate::digest::{Digest, Hasher};
-use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
-use crate::plan::{Goal, PlanError, Prediction, digest_floor};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
+use crate::filter::{Filter, Insert, Stored};
+use crate::spec::{
+    Full, Goal, Invalid, Kind, Label, Mismatch, Params, PlanError, Prediction, WireError,
+    digest_floor,
+};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload};
 
 /// The section that holds the blocks.
 const ARRAY: u8 = 0;
@@ -104,7 +106,7 @@ mod sealed {
     /// The facts of a scheme, which nobody else can add to.
     pub trait Sealed: core::fmt::Debug + Copy + PartialEq + Eq {
         #[doc(hidden)]
-        const KIND: crate::any::Kind;
+        const KIND: crate::spec::Kind;
         #[doc(hidden)]
         #[expect(private_interfaces, reason = "sealed")]
         const RULE: super::Rule;

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use super::{Rule, Scheme};
 use crate::address::MAX_BLOCK_PROBES;
-use crate::filter::{InvalidParam, Params, as_stored};
+use crate::spec::{InvalidParam, Params, as_stored};
 
 /// The most choices of a key.
 pub(crate) const MAX_CHOICES: u32 = 4;

@@ -17,9 +17,8 @@ use super::two_choice::Filling;
 use super::{Rule, Scheme, model};
 use crate::address::MAX_BLOCK_PROBES;
 use crate::bits::Line;
-use crate::filter::{InvalidParam, Params};
 use crate::math::solve::first_true;
-use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
+use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size, digest_floor};
 use crate::wire::{self, Encoding};
 
 /// With fewer blocks there is nothing to balance, and models of many blocks say little.

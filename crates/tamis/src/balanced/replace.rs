@@ -13,7 +13,8 @@ use alloc::vec::Vec;
 use super::params::BalancedParams;
 use super::{Balanced, Scheme};
 use crate::digest::{Digest, Hasher};
-use crate::filter::{Insert, Params, Stored};
+use crate::filter::{Insert, Stored};
+use crate::spec::Params;
 
 /// Keys of the small filter; of several together, where there are fewer keys.
 const KEYS: u64 = 50_000;

@@ -20,8 +20,8 @@
 use super::params::Layout;
 use super::{COIN_WORD, Rule};
 use crate::address::{BlockProbes, reduce};
-use crate::bits::block::{self, Backend};
 use crate::bits::field;
+use crate::block::{self, Backend};
 use crate::digest::Digest;
 
 /// What a block says to a key.

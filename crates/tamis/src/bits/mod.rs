@@ -7,7 +7,6 @@
 #[cfg(target_has_atomic = "64")]
 mod atomic;
 mod bit_vec;
-pub(crate) mod block;
 pub(crate) mod field;
 #[cfg(all(feature = "huge-pages", target_os = "linux"))]
 mod huge_pages;

@@ -7,9 +7,9 @@ use core::ops::Range;
 use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::OutOfMemory;
-use crate::filter::{Absent, Full, Invalid};
 use crate::group::{Group, Spill};
 use crate::rank_indexed::table as rank;
+use crate::spec::{Absent, Full, Invalid};
 
 /// A multiset of identities.
 #[derive(Clone, Debug)]

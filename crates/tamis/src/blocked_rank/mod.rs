@@ -54,16 +54,17 @@ use alloc::vec::Vec;
 pub use params::BlockedRankParams;
 
 use self::table::Table;
-use crate::any::Kind;
 use crate::bits::OutOfMemory;
 use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
-use crate::filter::{
-    Absent, Count, Filter, Full, Insert, Invalid, Label, Mismatch, Remove, ResizeError, Stored,
-};
+use crate::filter::{Count, Filter, Insert, Remove, Stored};
 use crate::group::{Group, common_universe};
-use crate::plan::{Goal, PlanError, Prediction, in_proportion};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, WireError};
+use crate::plan::in_proportion;
+use crate::spec::{
+    Absent, Full, Goal, Invalid, Kind, Label, Mismatch, PlanError, Prediction, ResizeError,
+    WireError,
+};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame};
 
 /// A multiset of identities; see [the module](self).
 #[derive(Clone, Debug)]

@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 
 use super::block::Shape;
 use super::model;
-use crate::filter::{InvalidParam, Params, as_stored, narrow};
 use crate::rank_indexed::RankParams;
 use crate::rank_indexed::model::Layout;
+use crate::spec::{InvalidParam, Params, as_stored, narrow};
 
 /// The most identities: so that they leave room in a word. Frozen.
 pub(super) const MAX_UNIVERSE: u64 = 1 << 61;

@@ -5,15 +5,13 @@ use super::block::Shape;
 use super::model;
 use super::params::{BlockedRankParams, Level, MAX_FINGERPRINT, MAX_SECOND, MAX_UNIVERSE};
 use super::sections;
-use crate::any::Kind;
 use crate::bits::Line;
-use crate::filter::InvalidParam;
 use crate::math::occupancy::power_spread;
 use crate::math::solve::bisect;
-use crate::plan::{Goal, PlanError, Prediction, Size};
 use crate::rank_indexed::model::{Layout, rate_of};
 use crate::rank_indexed::optimise::{Demand, optimise};
 use crate::rank_indexed::{RankIndexed, RankParams};
+use crate::spec::{Goal, InvalidParam, Kind, PlanError, Prediction, Size};
 
 /// Filters are planned so full that this share of the keys lives in the back table: 5% with bytes, 9% with the widest
 /// fingerprints. Fuller ones would be smaller, by up to a fifth of a bit with bytes and half a bit with wide ones, and slower.

@@ -9,10 +9,10 @@ use super::back::Back;
 use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::Words;
-use crate::filter::{Invalid, Params};
 use crate::group::{put_groups, section};
 use crate::rank_indexed::raw;
-use crate::wire::{self, Encoding, Frame, Payload, WireError};
+use crate::spec::{Invalid, Params, WireError};
+use crate::wire::{self, Encoding, Frame, Payload};
 
 const BLOCKS: u8 = 0;
 const BACK: u8 = 1;

@@ -11,9 +11,9 @@ use super::params::BlockedRankParams;
 use super::place::{Cut, Place};
 use crate::bits::{AHEAD, Line, OutOfMemory, Words, prefetch};
 use crate::digest::Digest;
-use crate::filter::{Absent, Full, Invalid};
 use crate::group::{Group, merged};
 use crate::permutation::{Permutation, inverse, multipliers};
+use crate::spec::{Absent, Full, Invalid};
 
 /// A table of identities.
 #[derive(Clone, Debug)]

@@ -22,8 +22,9 @@ use super::params::{BlockedParams, BloomParams};
 use super::{BlockedBloom, Bloom, distinct_lines};
 use crate::bits::{AHEAD, AtomicWords, BitVec, Line, Tally};
 use crate::digest::Digest;
-use crate::filter::{Filter, Label, Stored};
+use crate::filter::{Filter, Stored};
 use crate::key::Key;
+use crate::spec::Label;
 
 /// A [`Bloom`] filter that takes keys through a shared reference; see [the module](self) for what its answers mean.
 ///

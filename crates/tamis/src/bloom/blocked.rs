@@ -3,14 +3,14 @@
 use alloc::vec;
 
 use super::params::BlockedParams;
-use crate::any::Kind;
-use crate::bits::block::Backend;
 use crate::bits::{self, OutOfMemory, Words};
+use crate::block::Backend;
 use crate::coder::Packing;
 use crate::delta::Flips;
 use crate::digest::Digest;
-use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
+use crate::filter::{Filter, Insert, Stored};
+use crate::spec::{Full, Invalid, Kind, Label, Mismatch, Params, WireError};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload};
 
 /// The section that holds the blocks.
 const ARRAY: u8 = 0;

@@ -6,17 +6,14 @@ use alloc::vec::Vec;
 use super::params::{BloomParams, CountingParams};
 use super::plain::Bloom;
 use crate::address::probes;
-use crate::any::Kind;
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
 use crate::coder::{Packing, planes};
 use crate::delta::Steps;
 use crate::digest::Digest;
-use crate::filter::{
-    Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Params, Remove,
-    Stored,
-};
+use crate::filter::{Count, Filter, Insert, Remove, Stored};
 use crate::group::section;
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload, WireError};
+use crate::spec::{Absent, Full, Invalid, InvalidParam, Kind, Label, Mismatch, Params, WireError};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
 
 /// The section that holds the counters.
 const ARRAY: u8 = 0;

@@ -35,8 +35,7 @@ pub use params::{BlockedParams, BloomParams, CountingParams};
 pub(crate) use params::{MAX_HASHES, MAX_POSITIONS};
 pub use plain::Bloom;
 
-use crate::filter::Invalid;
-use crate::plan::digest_floor;
+use crate::spec::{Invalid, digest_floor};
 
 const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
 

@@ -26,11 +26,11 @@ use super::{BlockedBloom, Bloom, CountingBloom};
 use crate::address::MAX_BLOCK_PROBES;
 use crate::bits::Line;
 use crate::digest::Hasher;
-use crate::filter::{Label, Params, Stored};
+use crate::filter::Stored;
 use crate::math::occupancy::{Occupancy, expected_power, power_spread};
 use crate::math::solve::first_true;
 use crate::math::tail::{binomial_above, binomial_pmf};
-use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
+use crate::spec::{Goal, Label, Params, PlanError, Prediction, Size, digest_floor};
 use crate::wire::{self, Encoding};
 
 impl Bloom {

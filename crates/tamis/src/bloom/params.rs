@@ -4,9 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::address::{MAX_BLOCK_PROBES, probes};
-use crate::bits::block::Blocks;
+use crate::block::Blocks;
 use crate::digest::Digest;
-use crate::filter::{InvalidParam, Params, as_stored, narrow};
+use crate::spec::{InvalidParam, Params, as_stored, narrow};
 
 /// The most bits, counters or block bits of a filter: far beyond any memory, and safe from overflow.
 pub(crate) const MAX_POSITIONS: u64 = 1 << 48;

@@ -3,13 +3,13 @@
 use alloc::vec;
 
 use super::params::BloomParams;
-use crate::any::Kind;
 use crate::bits::{self, BitVec, Line, OutOfMemory};
 use crate::coder::Packing;
 use crate::delta::Flips;
 use crate::digest::Digest;
-use crate::filter::{Filter, Full, Insert, Invalid, Label, Mismatch, Params, Stored};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
+use crate::filter::{Filter, Insert, Stored};
+use crate::spec::{Full, Invalid, Kind, Label, Mismatch, Params, WireError};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload};
 
 /// The section that holds the bit array.
 const ARRAY: u8 = 0;

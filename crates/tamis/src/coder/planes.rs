@@ -23,8 +23,7 @@ use alloc::vec::Vec;
 use super::numbers::{self, put_bytes, take_bytes};
 use super::{BITS_PER_BYTE, Effort, check, count_ones, decode_into, encode};
 use crate::bits::{set, test};
-use crate::filter::Invalid;
-use crate::wire::{Budget, WireError};
+use crate::spec::{Budget, Invalid, WireError};
 
 /// The most planes. Of the counters of a filter as it is planned, one in 10^14 reaches so far.
 const PLANES: usize = 16;

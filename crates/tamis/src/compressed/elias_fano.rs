@@ -25,7 +25,7 @@
 use super::{PositionsError, visit};
 use crate::bits::rank::nth_one;
 use crate::bits::{BitVec, Line, MAX_FIELD_WIDTH, Packed, Words};
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// Every so many buckets the place where one begins is kept: half the samples save 0.03 bits for each key and double
 /// the fences that are read.

@@ -6,16 +6,18 @@ use alloc::vec::Vec;
 use super::PositionsError;
 use super::elias_fano::EliasFano;
 use crate::address::probes;
-use crate::any::{BuildError, Kind};
 use crate::bits::OutOfMemory;
 use crate::bloom::{MAX_HASHES, model};
 use crate::coder::{Packing, numbers};
 use crate::digest::{Digest, Hasher};
-use crate::filter::{Filter, Invalid, InvalidParam, Label, Params, Stored, as_stored, narrow};
+use crate::filter::{Filter, Stored};
 use crate::math::occupancy::{expected_power, mean_occupied, power_spread};
 use crate::math::solve::first_true;
-use crate::plan::{Goal, PlanError, Prediction, Size, digest_floor};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload, WireError};
+use crate::spec::{
+    BuildError, Goal, Invalid, InvalidParam, Kind, Label, Params, PlanError, Prediction, Size,
+    WireError, as_stored, digest_floor, narrow,
+};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
 
 /// The sections: low bits, fences, and positions as gaps where they are packed.
 const LOWS: u8 = 0;

@@ -37,7 +37,7 @@ pub(crate) use filter::{plan, predict};
 pub use packed::PackedBloom;
 
 use crate::bits::OutOfMemory;
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// Why a set of positions was not built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,9 +3,9 @@
 use crate::bloom::{Bloom, BloomParams};
 use crate::coder::{CoderError, PieceReader};
 use crate::digest::Digest;
-use crate::filter::{Invalid, Label};
 use crate::key::Key;
-use crate::wire::{Frame, Limits, WireError};
+use crate::spec::{Invalid, Label, Limits, WireError};
+use crate::wire::Frame;
 
 /// A plain filter in pieces, as [`Packing`](crate::Packing) writes it, that is never unpacked as a whole.
 ///

@@ -8,7 +8,7 @@
 
 use super::{PositionsError, visit};
 use crate::bits::{Line, MAX_FIELD_WIDTH, Packed, Words};
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// After so many probes the search halves: spread positions rarely need more, and chosen ones could make each
 /// probe gain a single place.

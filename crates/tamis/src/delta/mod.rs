@@ -37,8 +37,9 @@ pub use self::counters::Steps;
 pub use self::identities::Moves;
 pub use self::listed::Listed;
 
-use crate::any::{AnyFilter, Kind};
-use crate::filter::{Filter, Label, Mismatch};
+use crate::any::AnyFilter;
+use crate::filter::Filter;
+use crate::spec::{Kind, Label, Mismatch};
 use crate::wire::ContentId;
 
 /// What turns one filter into another.
@@ -241,7 +242,7 @@ mod tests {
     use crate::any::AnyParams;
     use crate::digest::Hasher;
     use crate::group::Group;
-    use crate::plan::Goal;
+    use crate::spec::Goal;
 
     /// Whoever knows the content id of a base could still send identities that are none.
     #[test]

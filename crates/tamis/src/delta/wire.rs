@@ -18,13 +18,10 @@ use super::counters::Steps;
 use super::identities::{Gone, Moves};
 use super::listed::Listed;
 use super::{Change, Delta};
-use crate::any::Kind;
 use crate::coder::{self, Effort, numbers, planes};
-use crate::filter::{Invalid, Label};
 use crate::group::{GROUP_BYTES, put_counts, put_groups, take_counts, take_groups};
-use crate::wire::{
-    self, Budget, ContentId, Encoded, Frame, Header, Limits, Object, Payload, WireError,
-};
+use crate::spec::{Budget, Invalid, Kind, Label, Limits, WireError};
+use crate::wire::{self, ContentId, Encoded, Frame, Header, Object, Payload};
 
 const IDS: u8 = 0;
 const CHANGE: u8 = 1;

@@ -57,17 +57,17 @@ pub use params::DLeftParams;
 
 use self::table::Table;
 use crate::address::identity;
-use crate::any::Kind;
 use crate::bits::OutOfMemory;
 use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
-use crate::filter::{
-    Absent, Count, Filter, Full, Insert, Invalid, Label, Mismatch, Remove, ResizeError, Stored,
-};
+use crate::filter::{Count, Filter, Insert, Remove, Stored};
 use crate::group::{Group, common_universe};
 use crate::key::Key;
-use crate::plan::{Goal, PlanError, Prediction};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, WireError};
+use crate::spec::{
+    Absent, Full, Goal, Invalid, Kind, Label, Mismatch, PlanError, Prediction, ResizeError,
+    WireError,
+};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame};
 
 /// A multiset of identities; see [the module](self).
 #[derive(Clone, Debug)]

@@ -1,9 +1,8 @@
 //! The parameters of a d-left table.
 
+use crate::spec::{InvalidParam, Params, as_stored, narrow};
 use alloc::vec;
 use alloc::vec::Vec;
-
-use crate::filter::{InvalidParam, Params, as_stored, narrow};
 
 /// The most subtables.
 pub(super) const MAX_SUBTABLES: u32 = 8;

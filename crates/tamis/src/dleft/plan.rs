@@ -4,12 +4,10 @@ use super::bucket::MAX_COUNT;
 use super::model::{self, Loads};
 use super::params::{DLeftParams, MAX_REMAINDER, MAX_UNIVERSE};
 use super::sections::LOAD_BITS;
-use crate::any::Kind;
 use crate::bits::Line;
-use crate::filter::Params;
 use crate::group::Spill;
 use crate::math::occupancy::power_spread;
-use crate::plan::{Goal, PlanError, Prediction, Size};
+use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size};
 use crate::wire::{self, Encoding};
 
 /// Subtables and cells of a bucket, as in the paper.

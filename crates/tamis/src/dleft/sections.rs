@@ -9,9 +9,9 @@ use super::bucket::{Cell, max_count};
 use super::params::{COUNTER_BITS, DLeftParams};
 use super::table::Table;
 use crate::bits::{BitReader, BitWriter};
-use crate::filter::Invalid;
 use crate::group::section;
-use crate::wire::{Frame, Payload, WireError};
+use crate::spec::{Invalid, WireError};
+use crate::wire::{Frame, Payload};
 
 const CELLS: u8 = 0;
 /// Bits of the number of used cells. Frozen.

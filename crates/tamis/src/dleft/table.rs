@@ -6,8 +6,8 @@ use super::bucket::{Buckets, Cell, max_count};
 use super::choices::{Choice, Choices};
 use super::params::DLeftParams;
 use crate::bits::OutOfMemory;
-use crate::filter::{Absent, Full, Invalid};
 use crate::group::{Group, Spill};
+use crate::spec::{Absent, Full, Invalid};
 
 /// How many cells may move for one insertion, from one bucket to the next. The paper tried one move and found more worth
 /// trying. With two the stash stays empty up to 7.9 of 8 cells. (Three would need to know their way: they may come back to where

@@ -7,7 +7,7 @@ use super::params::TableParams;
 use super::trace::Trace;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// Every item is in the lists of all its buckets; a lookup reads the shortest of them.
 ///

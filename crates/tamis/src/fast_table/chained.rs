@@ -8,7 +8,7 @@ use super::trace::Trace;
 use crate::address::reduce;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// One bucket a key, and all items of a bucket in a list: what the papers measure against.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use super::trace::Trace;
 use crate::address::probes;
 use crate::bits::{self, OutOfMemory, Packed};
 use crate::digest::Digest;
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// Bits of a counter at first. 15 is beyond what random keys reach at any sensible size.
 const WIDTH: u32 = 4;

@@ -8,7 +8,7 @@ use super::trace::Trace;
 use crate::address::probes;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// A bucket in each of d subtables; an item goes to the shortest list, the leftmost of those that are equal. A lookup reads them from
 /// the left, all of them for a miss.

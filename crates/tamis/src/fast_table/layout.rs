@@ -5,7 +5,7 @@ use super::params::TableParams;
 use super::trace::Trace;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// The placement of items, which are numbered from 0 without gaps and kept elsewhere.
 ///

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::bits::{self, OutOfMemory};
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 const STRAY: Invalid = Invalid("a list has an item that does not exist");
 

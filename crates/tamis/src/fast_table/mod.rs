@@ -78,8 +78,8 @@ pub use trace::{Accesses, Trace};
 use self::layout::Place;
 use crate::bits::OutOfMemory;
 use crate::digest::{Digest, Hasher};
-use crate::filter::Invalid;
 use crate::key::Key;
+use crate::spec::Invalid;
 
 /// Where a table puts its items: [`Pruned`], [`Basic`], [`Shared`], [`Chained`] or [`DLeft`].
 pub trait Layout: Place {}

@@ -1,6 +1,6 @@
 //! The integers that fix a table.
 
-use crate::filter::InvalidParam;
+use crate::spec::InvalidParam;
 
 /// The most buckets of a table: they are numbered in 32 bits.
 pub const MAX_BUCKETS: u64 = u32::MAX as u64;

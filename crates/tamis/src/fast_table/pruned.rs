@@ -11,8 +11,8 @@ use super::params::TableParams;
 use super::trace::Trace;
 use crate::bits::{self, AHEAD, OutOfMemory};
 use crate::digest::Digest;
-use crate::filter::Invalid;
 use crate::key::Key;
+use crate::spec::Invalid;
 
 /// Every item is in one list, that of its home: its bucket with the smallest counter, the first of equals.
 ///

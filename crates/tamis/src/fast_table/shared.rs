@@ -10,7 +10,7 @@ use super::params::{MAX_HASHES, TableParams};
 use super::trace::Trace;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
-use crate::filter::Invalid;
+use crate::spec::Invalid;
 
 /// Items are in all their lists, as in the basic table, but one node may stand in several lists: the items of a bucket are
 /// exactly the first nodes of its list, as many as its counter says, and what follows belongs to others.

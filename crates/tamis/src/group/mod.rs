@@ -8,8 +8,7 @@ use alloc::vec::Vec;
 pub(crate) use self::spill::Spill;
 
 use crate::coder::numbers;
-use crate::filter::Invalid;
-use crate::wire::{Budget, WireError};
+use crate::spec::{Budget, Invalid, WireError};
 
 /// An identity with its value (0 where a kind has none) and how often it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

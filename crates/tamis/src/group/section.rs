@@ -9,8 +9,8 @@
 use alloc::vec::Vec;
 
 use super::{GROUP_BYTES, Group, put_groups, take_groups};
-use crate::filter::Invalid;
-use crate::wire::{Frame, Payload, WireError};
+use crate::spec::{Invalid, WireError};
+use crate::wire::{Frame, Payload};
 
 /// The role of a list, where it is the second section of its kind.
 pub(crate) const LIST: u8 = 1;

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::{GROUP_BYTES, Group};
-use crate::wire::Budget;
+use crate::spec::Budget;
 
 /// The list, in order of identity and value, every pair once.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,13 +8,12 @@ use super::functions::{Family, key_crc, mixed, translated};
 use super::model::alike;
 use super::optimise::plan;
 use super::params::PartitionedParams;
-use crate::any::{BuildError, Kind};
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
 use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
-use crate::filter::{Filter, Invalid, Label, Params, Stored};
-use crate::plan::{Goal, digest_floor};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload, WireError};
+use crate::filter::{Filter, Stored};
+use crate::spec::{BuildError, Goal, Invalid, Kind, Label, Params, WireError, digest_floor};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload};
 
 /// The sections: the bit array, and the choices where there are any.
 const ARRAY: u8 = 0;

@@ -32,10 +32,9 @@ use super::functions::Family;
 use super::params::PartitionedParams;
 use crate::bits::Line;
 use crate::bloom;
-use crate::filter::Params;
 use crate::math::occupancy::{mean_occupied, power_spread};
 use crate::math::tail::{binomial_pmf, ln_binomial_pmf};
-use crate::plan::{Prediction, digest_floor};
+use crate::spec::{Params, Prediction, digest_floor};
 use crate::wire::{self, Encoding};
 
 /// Up to so many rounds, each of one function of one group, the fill is followed from one to the next.

@@ -14,9 +14,8 @@ use super::model::{self, bits_per_group, held_bits, quick_fill};
 use super::params::PartitionedParams;
 use crate::bits::Line;
 use crate::bloom::{self, MAX_HASHES, MAX_POSITIONS};
-use crate::filter::{InvalidParam, Params};
 use crate::math::solve::first_true;
-use crate::plan::{Goal, PlanError, Size};
+use crate::spec::{Goal, InvalidParam, Params, PlanError, Size};
 
 const KIND: &str = "partitioned";
 const NAMES: [&str; 7] =

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::functions::{Family, Partition};
 use crate::bloom::{MAX_HASHES, MAX_POSITIONS};
 use crate::digest::Digest;
-use crate::filter::{InvalidParam, Params, as_stored, narrow};
+use crate::spec::{InvalidParam, Params, as_stored, narrow};
 
 /// The most groups: each has a key or two in any filter that fits into memory.
 const MAX_GROUPS: u64 = 1 << 40;

@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::limits::{self, Limit};
-use super::{Goal, Minimise, Operation, PlanError, Prediction, Size, Traffic};
-use crate::any::{AnyParams, Kind};
+use crate::any::AnyParams;
+use crate::spec::{Goal, Kind, Minimise, Operation, PlanError, Prediction, Size, Traffic};
 
 /// One kind's answer to a goal.
 #[derive(Clone, Debug, PartialEq)]

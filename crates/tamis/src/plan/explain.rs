@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt::{Display, Write};
 
-use super::{Bytes, Plan, Prediction};
+use super::Plan;
 use crate::any::AnyParams;
 use crate::balanced::{BalancedParams, Scheme};
 use crate::blocked_rank::{self, BlockedRankParams};
@@ -16,6 +16,7 @@ use crate::dleft::{self, DLeftParams};
 use crate::math::occupancy::mean_occupied;
 use crate::partitioned::{self, Family, Partition, PartitionedParams};
 use crate::rank_indexed::{self, RankParams};
+use crate::spec::{Bytes, Prediction};
 
 /// Lines of a name and a formula.
 struct Lines(String);

@@ -5,14 +5,14 @@
 //! message. Messages of the other kinds grow as their rate falls, so that the rate is found by narrowing it down.
 //! In either case the bytes that [`Traffic`] predicts decide, with the header, the coder and the margin.
 
+use super::Plan;
 use super::choose::MOST_MEMORY;
-use super::limits::Limited;
-use super::{Goal, Plan, PlanError, Size, Traffic};
-use crate::any::{AnyParams, Kind};
+use crate::any::AnyParams;
 use crate::bloom::{BloomParams, CountingParams, MAX_POSITIONS};
 use crate::compressed::model::Message;
 use crate::compressed::optimise::{Demand, Margin, least_rate};
 use crate::math::solve::first_true;
+use crate::spec::{Goal, Kind, Limited, PlanError, Size, Traffic};
 
 /// Standard deviations of the margin where none is given: those of [`Bytes::most`](super::Bytes::most).
 const DEVIATIONS: u32 = 5;

@@ -21,18 +21,16 @@
 
 use alloc::vec::Vec;
 
-use super::Prediction;
-use crate::any::{AnyParams, Kind};
+use crate::any::AnyParams;
 use crate::balanced;
 use crate::coder::{self, Effort, sorted_bits};
 use crate::compressed::model::delta_share;
 use crate::math::occupancy::{mean_occupied, variance_occupied};
 use crate::math::tail::{poisson_above, poisson_pmf};
 use crate::partitioned;
+use crate::spec::{Bytes, Kind, Prediction, Traffic};
 use crate::wire::{self, Encoding};
 
-/// A limit is kept by so many standard deviations: one filter in three million breaks it.
-const DEVIATIONS: f64 = 5.0;
 /// Standard deviations of what the model of balanced kinds leaves out, in shares of snapshots and of deltas.
 const UNEVEN: [f64; 2] = [0.0015, 0.005];
 /// Standard deviation of what a single replaced key moves, in shares of the mean.
@@ -40,35 +38,6 @@ const FEW: f64 = 0.7;
 /// Numbers of a Poisson law beyond this are too rare to count, up to a mean of [`MANY`].
 const MOST_STEP: u64 = 24;
 const MANY: f64 = 6.0;
-
-/// A number of bytes that varies from filter to filter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bytes {
-    /// The mean.
-    pub mean: f64,
-    /// The standard deviation, or somewhat more.
-    pub deviation: f64,
-}
-
-impl Bytes {
-    /// What all but one in three million keep within.
-    pub fn most(&self) -> f64 {
-        libm::ceil(self.mean + DEVIATIONS * self.deviation)
-    }
-
-    fn less_sure(self, share: f64) -> Self {
-        Self { deviation: self.deviation + share * self.mean, ..self }
-    }
-}
-
-/// What a filter takes on the wire.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Traffic {
-    /// A packed snapshot ([`Stored::pack`](crate::Stored::pack), with the best effort).
-    pub snapshot: Bytes,
-    /// A delta, if it was said how much changes; of kinds that are built once a new snapshot.
-    pub delta: Option<Bytes>,
-}
 
 impl AnyParams {
     /// What a filter with this layout and so many keys takes on the wire; its deltas after a share `churn` of the keys was replaced.

@@ -59,18 +59,17 @@ use core::marker::PhantomData;
 pub use params::RankParams;
 
 use self::table::{Mode, Table};
-use crate::any::Kind;
 use crate::bits::OutOfMemory;
 use crate::coder::Packing;
 use crate::digest::{Digest, Hasher};
-use crate::filter::{
-    Absent, Count, Filter, Full, Insert, Invalid, InvalidParam, Label, Mismatch, Remove,
-    ResizeError, Stored,
-};
+use crate::filter::{Count, Filter, Insert, Remove, Stored};
 use crate::group::{Group, common_universe};
 use crate::key::Key;
-use crate::plan::{Goal, PlanError, Prediction};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, WireError};
+use crate::spec::{
+    Absent, Full, Goal, Invalid, InvalidParam, Kind, Label, Mismatch, PlanError, Prediction,
+    ResizeError, WireError,
+};
+use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame};
 
 /// What the cells of a table mean; one type a kind.
 pub trait Variant: sealed::Sealed {}
@@ -79,7 +78,7 @@ mod sealed {
     /// The facts of a variant, which nobody else can add to.
     pub trait Sealed: core::fmt::Debug + Clone + PartialEq + Eq {
         #[doc(hidden)]
-        const KIND: crate::any::Kind;
+        const KIND: crate::spec::Kind;
         #[doc(hidden)]
         #[expect(private_interfaces, reason = "sealed")]
         const MODE: super::Mode;

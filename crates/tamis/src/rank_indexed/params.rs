@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::model::Layout;
-use crate::filter::{InvalidParam, Params, as_stored, narrow};
+use crate::spec::{InvalidParam, Params, as_stored, narrow};
 
 /// The base index of a bucket is one machine word. Frozen.
 pub(super) const MAX_LOCATIONS: u32 = 64;

@@ -7,11 +7,10 @@ use super::optimise::{
 use super::params::{MAX_FINGERPRINT, MAX_UNIVERSE, RankParams};
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode};
 use crate::bits::Line;
-use crate::filter::{InvalidParam, Params};
 use crate::group::Spill;
 use crate::math::occupancy::power_spread;
 use crate::math::tail::{binomial_above, poisson_pmf};
-use crate::plan::{Goal, PlanError, Prediction, Size};
+use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size};
 use crate::wire::{self, Encoding};
 
 /// Chains of tables for more keys than [`FEW`] have at most this mean length, as in the paper: longer ones save up to 2% of

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use super::params::RankParams;
 use super::table::{Mode, Table};
-use crate::filter::Invalid;
 use crate::group::{Spill, section};
-use crate::wire::{Frame, Payload, WireError};
+use crate::spec::{Invalid, WireError};
+use crate::wire::{Frame, Payload};
 
 const STRANGE_SPILL: Invalid = Invalid("an entry beside the packed table belongs to no bucket");
 

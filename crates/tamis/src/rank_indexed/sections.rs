@@ -20,9 +20,9 @@ use super::chains::{Chains, per_cell};
 use super::params::RankParams;
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode, Table};
 use crate::bits::{BitReader, BitWriter};
-use crate::filter::Invalid;
 use crate::group::{Group, section};
-use crate::wire::{Budget, Frame, Payload, WireError};
+use crate::spec::{Budget, Invalid, WireError};
+use crate::wire::{Frame, Payload};
 
 const CELLS: u8 = 0;
 

@@ -11,8 +11,8 @@ use super::store::Store;
 use crate::address::{identity, reduce};
 use crate::bits::{Line, OutOfMemory, Words};
 use crate::digest::Digest;
-use crate::filter::{Absent, Full, Invalid};
 use crate::group::{Group, Spill, merged};
+use crate::spec::{Absent, Full, Invalid};
 
 /// Equal cells that a bucket holds of one identity; further copies are counted in the spill, so that one key inserted a
 /// million times takes no bucket from others. Frozen.

@@ -44,13 +44,13 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use self::groups::Groups;
 use crate::address::reduce;
-use crate::any::{AnyFilter, AnyParams, Kind};
+use crate::any::{AnyFilter, AnyParams};
 use crate::digest::{Digest, Hasher};
-use crate::filter::{
-    Absent, Count, Filter, Full, Insert, InvalidParam, Label, Mismatch, Params, Remove, Stored,
-};
+use crate::filter::{Count, Filter, Insert, Remove, Stored};
 use crate::key::Key;
-use crate::plan::{Goal, PlanError, Size};
+use crate::spec::{
+    Absent, Full, Goal, InvalidParam, Kind, Label, Mismatch, Params, PlanError, Size,
+};
 
 /// Which [word](Digest::word) of a digest decides its shard. No filter uses it. Frozen: shards may be stored one by one.
 const SHARD_WORD: u64 = 3;

@@ -4,9 +4,9 @@ use core::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::any::Kind;
 use crate::bits::Words;
 use crate::digest::Hasher;
+use crate::spec::Kind;
 
 /// XXH3-128 over kind, hash, seed, the parameters that decide answers, and the canonical content: the bit array
 /// of a Bloom kind, the sorted multiset of identities of a fingerprint kind.

@@ -8,10 +8,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::CHUNK;
 use super::header::{Encoding, Header, Object, Section};
-use crate::any::Kind;
 use crate::bits::Words;
 use crate::digest::Hasher;
-use crate::filter::{Label, Params, Stored};
+use crate::filter::Stored;
+use crate::spec::{Kind, Label, Params};
 
 /// The data of one section.
 pub(crate) struct Payload<'a> {

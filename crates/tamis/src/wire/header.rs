@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{CHUNK, MAGIC, VERSION, WireError};
-use crate::any::Kind;
+use super::{CHUNK, MAGIC, VERSION};
 use crate::bits::Line;
 use crate::digest::{HashId, Hasher};
+use crate::spec::{Kind, WireError};
 
 /// Bytes before the parameters.
 pub(super) const FIXED: usize = 48;

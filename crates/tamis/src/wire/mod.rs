@@ -11,7 +11,6 @@
 //! and decoding ends in the structure's own `validate()`, unless the structure was built by its own insertions. Opening
 //! shared bytes in place checks the header only; `verify` checks the rest.
 
-mod budget;
 mod content;
 mod encode;
 #[cfg(feature = "std")]
@@ -30,7 +29,6 @@ pub use header::{Encoding, Header, Object, Section};
 pub use map::map;
 pub use reader::{Frame, Source};
 
-pub(crate) use budget::Budget;
 pub(crate) use encode::{Payload, encode, encode_parts, planned_len, planned_sections};
 
 /// The first eight bytes: not text, not UTF-8, and broken by any transfer that touches line ends.
@@ -41,105 +39,3 @@ pub const VERSION: u16 = 1;
 
 /// Data is checked in chunks of this many bytes, so that a part can be trusted without reading all.
 pub const CHUNK: usize = 1 << 20;
-
-/// What a decoder may spend on one input, whoever made it.
-///
-/// The time follows from the memory and from the bytes that come: at most a second of processor time for every gigabyte that is
-/// allowed, and four microseconds for every byte of input. So a few bytes that claim much are answered or refused at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most bytes of memory that are held at once while reading, everything included: the filter or delta itself, stored bytes that
-    /// have to be unpacked, lists that the filter is built from. Beyond it there is a megabyte at most, for small things.
-    ///
-    /// A filter in its plain form takes little more than its own size; unpacking takes the packed bytes as well, and 24 bytes for
-    /// each identity where a kind keeps them.
-    pub memory: u64,
-}
-
-impl Default for Limits {
-    /// 1 GiB: a machine with 4 GB can read two files at once and has as much left.
-    fn default() -> Self {
-        Self { memory: 1 << 30 }
-    }
-}
-
-impl Limits {
-    /// No limit but the memory of the machine: for bytes that come from oneself.
-    pub const NONE: Self = Self { memory: u64::MAX };
-}
-
-/// Why bytes were refused. Every case names the field of the format that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WireError {
-    /// The input does not start as the format does.
-    #[error("magic: this is not a tamis file")]
-    Magic,
-    /// The input ends before the field does.
-    #[error("{field}: needs {need} bytes, but only {have} are left")]
-    Truncated {
-        /// The field.
-        field: &'static str,
-        /// Bytes needed.
-        need: u64,
-        /// Bytes there.
-        have: u64,
-    },
-    /// The field has a value that no encoder writes.
-    #[error("{field}: {value} is not valid; {expected}")]
-    Value {
-        /// The field.
-        field: &'static str,
-        /// Its value.
-        value: u64,
-        /// What would be accepted.
-        expected: &'static str,
-    },
-    /// The bytes of the field are not those that were written.
-    #[error("{field}: checksum does not match; the data is damaged")]
-    Checksum {
-        /// The field.
-        field: &'static str,
-    },
-    /// The field would take more memory than [`Limits`] allow, or than there is.
-    #[error(
-        "{field}: {need} bytes are beyond the limit of {limit}; raise it if you trust the source"
-    )]
-    Limit {
-        /// The field.
-        field: &'static str,
-        /// Bytes it would take.
-        need: u64,
-        /// Bytes allowed.
-        limit: u64,
-    },
-    /// The field is from a later version, or of a kind that this build does not know.
-    #[error("{field}: {value} is not known to this version of tamis; use a newer one")]
-    Unknown {
-        /// The field.
-        field: &'static str,
-        /// Its value, and the name reserved for it if there is one.
-        value: alloc::string::String,
-    },
-    /// The field is right, but the filter is of another kind than the one asked for.
-    #[error("kind: the file holds {found}, not {wanted}")]
-    Kind {
-        /// The kind in the file.
-        found: &'static str,
-        /// The kind asked for.
-        wanted: &'static str,
-    },
-    /// The bytes could not be read at all.
-    #[error("{field}: {reason}")]
-    Read {
-        /// The field being read.
-        field: &'static str,
-        /// What the source said.
-        reason: alloc::string::String,
-    },
-    /// Well-formed, but the structure inside breaks one of its invariants.
-    #[error("content: {}", .0.0)]
-    Content(#[from] crate::filter::Invalid),
-    /// A parameter is out of range.
-    #[error("params: {0}")]
-    Params(#[from] crate::filter::InvalidParam),
-}

@@ -4,11 +4,12 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::CHUNK;
 use super::header::{CHECKSUM, Encoding, FIXED, Header, Object, Section, u64_at};
-use super::{Budget, CHUNK, Limits, WireError};
 use crate::bits::{Line, SharedBytes, Words};
 use crate::coder;
-use crate::filter::{Invalid, Label, Params, Stored};
+use crate::filter::Stored;
+use crate::spec::{Budget, Invalid, Label, Limits, Params, WireError};
 
 /// Where bytes come from: a slice, a file.
 pub trait Source {

@@ -8,8 +8,8 @@ mod x86;
 
 use core::ops::Range;
 
-use super::prefetch::{AHEAD, prefetch};
 use crate::address::{BlockProbes, reduce};
+use crate::bits::{AHEAD, prefetch};
 use crate::digest::Digest;
 
 /// An array of blocks in which every key has some bits of one block.

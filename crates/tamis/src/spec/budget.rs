@@ -16,7 +16,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self { limit: limits.memory, taken: 0 }
     }
 

@@ -7,9 +7,9 @@ use core::arch::x86_64::{
     _mm256_slli_epi32, _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_testc_si256,
 };
 
-use super::super::prefetch::{AHEAD, prefetch};
 use super::Blocks;
 use crate::address::{BLOCK_SALTS, BlockProbes};
+use crate::bits::{AHEAD, prefetch};
 use crate::digest::Digest;
 
 /// Four words from `at` on, zeros where there are none.

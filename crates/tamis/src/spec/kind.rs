@@ -1,6 +1,6 @@
 //! The names of all filters, and what each can do.
 
-use crate::plan::Operation;
+use super::Operation;
 
 /// The kinds of filters. Numbers and names are allotted once and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,0 +1,85 @@
+//! What can go wrong with a filter in memory.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::{InvalidParam, PlanError};
+use crate::bits::OutOfMemory;
+use crate::digest::Hasher;
+
+/// The filter cannot take the key; it is unchanged by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the filter is full at {keys} keys; build a larger one or allow it to grow")]
+pub struct Full {
+    /// Keys in the filter.
+    pub keys: u64,
+    /// How many keys of a batch went in before this one.
+    pub inserted: u64,
+}
+
+/// The key to remove is not in the filter, which is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the key is not in the filter")]
+pub struct Absent;
+
+/// Two filters cannot be combined; neither has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the filters differ in {field}: {left} and {right}")]
+pub struct Mismatch {
+    /// Which header field or parameter differs.
+    pub field: &'static str,
+    /// Its value in the filter that was to change.
+    pub left: String,
+    /// Its value in the other.
+    pub right: String,
+}
+
+impl Mismatch {
+    /// `Ok` if both are equal, otherwise the error that names the field.
+    pub(crate) fn check<T: PartialEq + core::fmt::Display + ?Sized>(
+        field: &'static str,
+        left: &T,
+        right: &T,
+    ) -> Result<(), Self> {
+        if left == right {
+            return Ok(());
+        }
+        Err(Self { field, left: format!("{left}"), right: format!("{right}") })
+    }
+
+    /// `Ok` if both hashers are equal.
+    pub(crate) fn check_hashers(left: Hasher, right: Hasher) -> Result<(), Self> {
+        Self::check("hash", left.id().name(), right.id().name())?;
+        Self::check("seed", &left.seed(), &right.seed())
+    }
+}
+
+/// Why a table cannot be laid out anew; it is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResizeError {
+    /// There is no such layout.
+    #[error(transparent)]
+    Params(#[from] InvalidParam),
+    /// There is not enough memory.
+    #[error(transparent)]
+    Full(#[from] Full),
+}
+
+/// A structure breaks one of its own invariants: its bytes were not made by this library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid content: {0}")]
+pub struct Invalid(pub &'static str);
+
+/// Why a filter was not built from its keys.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BuildError {
+    /// There is no such filter.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// There is no memory for it.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// It took no more keys.
+    #[error(transparent)]
+    Full(#[from] Full),
+}

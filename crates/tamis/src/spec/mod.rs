@@ -1,0 +1,25 @@
+//! What everything else speaks of: kinds, goals, predictions, labels, params and errors.
+
+mod at_most;
+mod budget;
+mod errors;
+mod goal;
+mod kind;
+mod label;
+mod params;
+mod plan_error;
+mod prediction;
+mod reading;
+
+pub use at_most::{AtMost, Limited};
+pub(crate) use budget::Budget;
+pub use errors::{Absent, BuildError, Full, Invalid, Mismatch, ResizeError};
+pub use goal::{Goal, Minimise, Operation, Size};
+pub use kind::Kind;
+pub use label::Label;
+pub use params::{InvalidParam, Params};
+pub(crate) use params::{as_stored, narrow};
+pub use plan_error::PlanError;
+pub(crate) use prediction::digest_floor;
+pub use prediction::{Bytes, Prediction, Traffic};
+pub use reading::{Limits, WireError};
