@@ -161,7 +161,7 @@ impl Hashing {
 }
 
 fn kind_parser() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(Kind::ALL.map(Kind::name)).try_map(|name| {
+    PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.name())).try_map(|name| {
         Kind::from_name(&name).ok_or("unknown kind") // only supported names come this far
     })
 }

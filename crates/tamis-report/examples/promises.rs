@@ -33,12 +33,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{row}");
         broken += u64::from(row["holds"] == false);
     };
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for rate in RATES {
             print(rate_row(kind, keys, rate, queries)?);
         }
     }
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for (keys, sets) in [FEW, (keys, 1)] {
             for churn in CHURNS {
                 print(delta_row(kind, keys, churn, sets)?);

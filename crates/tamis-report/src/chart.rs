@@ -31,14 +31,14 @@ pub fn bits_against_rate(goal: &Goal, progress: &(impl Fn(f64) + Sync)) -> Plot 
             bits.filter(|&bits| bits <= MOST_BITS).unwrap_or(f64::NAN)
         };
         progress(done.fetch_add(1, Ordering::Relaxed) as f64 / RATES as f64);
-        (number, Kind::ALL.map(bits))
+        (number, Kind::ALL.iter().copied().map(bits).collect::<Vec<_>>())
     });
     rows.sort_by_key(|&(number, _)| number);
     let bound = rows.iter().map(|&(number, _)| (rate(number), -rate(number).log2()));
     let title = format!("Bits per key against rate, {} keys", show::count(goal.keys));
     let mut plot = Plot::new(title, Axis::log("rate"), Axis::linear("bits per key, all memory"))
         .with(Series::line("information bound", bound).coloured(6).dashed(2));
-    for (place, kind) in Kind::ALL.into_iter().enumerate() {
+    for (place, kind) in Kind::ALL.iter().copied().enumerate() {
         let points: Vec<(f64, f64)> =
             rows.iter().map(|(number, bits)| (rate(*number), bits[place])).collect();
         if points.iter().any(|(_, bits)| bits.is_finite()) {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::iter;
 
 use tamis::wire::Header;
-use tamis::{AnyFilter, Filter, Kind};
+use tamis::{AnyFilter, Filter, Kind, Operation};
 
 /// There is no memory for what was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,19 +67,14 @@ pub(crate) fn to_decode(header: &Header) -> u64 {
 
 /// What it takes to merge a layer into another, and to count what is distinct then.
 pub(crate) fn to_merge(layer: &AnyFilter) -> u64 {
-    if keeps_identities(layer.kind()) { to_collect(layer) } else { SPARE }
-}
-
-fn keeps_identities(kind: Kind) -> bool {
-    use Kind::{BlockedRank, DLeft, RankCounting, RankIndexed, RankMap, RankSet};
-    matches!(kind, RankIndexed | RankSet | RankCounting | RankMap | BlockedRank | DLeft)
+    if layer.kind().can(Operation::Grow) { to_collect(layer) } else { SPARE }
 }
 
 /// What it takes to pack a layer, to unpack it, or to find a delta between two like it.
 pub(crate) fn to_collect(layer: &AnyFilter) -> u64 {
     let bytes = bytes(layer);
     let work = match layer.kind() {
-        kind if keeps_identities(kind) => {
+        kind if kind.can(Operation::Grow) => {
             // Copies are counted: a cell has three bits at least.
             let identities = layer.keys().min(bytes.saturating_mul(8) / 3);
             identities.saturating_mul(IDENTITY).saturating_add(bytes.saturating_mul(3))
@@ -119,7 +114,7 @@ mod tests {
     #[test]
     fn work_takes_no_more_than_was_asked_for() {
         // A little more than a power of two: lists have just grown.
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.can_insert()) {
+        for kind in Kind::ALL.iter().copied().filter(|kind| kind.can_insert()) {
             for (capacity, rate) in [(1, 0.25), (8_300, 0.25), (8_300, 0.01), (8_300, 1e-5)] {
                 let params = AnyParams::plan(kind, &Goal::rate(capacity, rate)).unwrap();
                 let empty = params.build(Label::planned(Hasher::default(), capacity)).unwrap();

@@ -15,7 +15,7 @@
 use std::cell::RefCell;
 
 use tamis::{
-    AnyFilter, AnyParams, ContentId, Digest, Filter, Goal, Hasher, Kind, Label, Mismatch,
+    AnyFilter, AnyParams, ContentId, Digest, Filter, Goal, Hasher, Kind, Label, MergeError,
     OutOfMemory, PlanError,
 };
 
@@ -195,7 +195,7 @@ impl Scaling {
     /// A set's layer is added to ours of the same number if both together have room there, and comes as a layer of its own otherwise. Multisets must have one layer
     /// each: else a layer that is not the newest would get new identities, and removal would no longer be exact.
     pub(crate) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
-        let mismatch = |error: Mismatch| Refusal::from(format!("ERR {error}"));
+        let mismatch = |error: MergeError| Refusal::from(format!("ERR {error}"));
         if self.asked.hasher != other.asked.hasher {
             return Err("ERR the filters differ in hash or seed".into());
         }
@@ -352,12 +352,5 @@ impl Scaling {
 
 /// Different identities in a layer that comes from elsewhere.
 pub(crate) fn distinct_in(layer: &AnyFilter) -> u64 {
-    let groups = match layer {
-        AnyFilter::RankCounting(filter) => filter.groups(),
-        AnyFilter::RankIndexed(filter) => filter.groups(),
-        AnyFilter::BlockedRank(filter) => filter.groups(),
-        AnyFilter::DLeft(filter) => filter.groups(),
-        _ => return 0,
-    };
-    groups.len() as u64
+    if layer.kind().can_count() { layer.groups().len() as u64 } else { 0 }
 }

@@ -19,12 +19,10 @@
 //!
 //! `tamis-testkit` runs every filter through these laws, planned ones and, in its model test, any legal layout with any history.
 
-use crate::bits::{AHEAD, OutOfMemory, SharedBytes};
-use crate::coder::Packing;
+use crate::bits::AHEAD;
 use crate::digest::{Digest, Hasher};
 use crate::key::Key;
-use crate::spec::{Absent, Full, Invalid, Kind, Label, Limits, Params, WireError};
-use crate::wire::{ContentId, Encoded, Frame, Source};
+use crate::spec::{Absent, Full, Label};
 
 /// Answers "is this key in the set?": no means no, yes means yes or, with a small probability, no.
 pub trait Filter {
@@ -93,12 +91,18 @@ pub trait Filter {
     /// Whether the filter is fuller than it should be: its answers stay right, but its rate or its time suffers, and a
     /// larger one should be built.
     fn is_crowded(&self) -> bool {
-        self.capacity() > 0 && self.keys() > self.capacity()
+        self.label().is_exceeded()
     }
 
     /// How many distinct blocks of memory `contains_digest` reads for this digest now. For studies, not for hot
     /// paths.
     fn blocks_to_contain(&self, digest: Digest) -> u32;
+
+    /// How many distinct blocks of memory inserting this digest would touch now; 0 for kinds that are built once.
+    fn blocks_to_insert(&self, digest: Digest) -> u32 {
+        let _ = digest;
+        0
+    }
 }
 
 /// A filter that takes keys one by one.
@@ -129,9 +133,6 @@ pub trait Insert: Filter {
     {
         self.insert_digest(self.hasher().digest(key))
     }
-
-    /// How many distinct blocks of memory `insert_digest` would touch for this digest now.
-    fn blocks_to_insert(&self, digest: Digest) -> u32;
 }
 
 /// A filter from which keys can be removed.
@@ -183,71 +184,5 @@ pub trait Count: Filter {
         Self: Sized,
     {
         self.count_digest(self.hasher().digest(key))
-    }
-}
-
-/// A filter that has a place in the wire format.
-///
-/// ```
-/// use tamis::{Bloom, Filter, Insert, Limits, Stored};
-/// let mut filter = Bloom::with_rate(1_000, 0.01)?;
-/// filter.insert("apple")?;
-/// let bytes = filter.encode().to_vec();
-/// let copy = Bloom::decode(&bytes, Limits::default())?;
-/// assert_eq!(copy.content_id(), filter.content_id());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub trait Stored: Filter + Sized {
-    /// The kind, whose number stands in the header.
-    const KIND: Kind;
-
-    /// The integers that fix the layout.
-    type Params: Params;
-
-    /// The layout.
-    fn params(&self) -> Self::Params;
-
-    /// An empty filter. The label is a [`Hasher`], or a [`Label`] that also says how many keys are planned.
-    fn new(params: Self::Params, label: impl Into<Label>) -> Result<Self, OutOfMemory>;
-
-    /// Removes all keys.
-    fn clear(&mut self);
-
-    /// Checks every invariant; an error means that the content was not made by this library.
-    fn validate(&self) -> Result<(), Invalid>;
-
-    /// A name for what the filter holds, whatever its encoding and history.
-    fn content_id(&self) -> ContentId;
-
-    /// The filter as bytes.
-    fn encode(&self) -> Encoded<'_>;
-
-    /// The filter as fewer bytes: entropy-coded, for transfer. It is decoded like the other form, but cannot be used in place. How
-    /// is an [`Effort`](crate::Effort), or a [`Packing`] that cuts arrays into pieces.
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_>;
-
-    /// A filter from a header that has been checked and the sections behind it.
-    fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError>;
-
-    /// How many bytes [`encode`](Self::encode) makes.
-    fn encoded_len(&self) -> u64 {
-        self.encode().len()
-    }
-
-    /// A filter from bytes, everything checked.
-    fn decode(mut bytes: &[u8], limits: Limits) -> Result<Self, WireError> {
-        Self::read(&mut bytes, limits)
-    }
-
-    /// A filter from any source of bytes, everything checked.
-    fn read(source: &mut dyn Source, limits: Limits) -> Result<Self, WireError> {
-        Frame::read(source, limits)?.into_checked_filter()
-    }
-
-    /// A filter that answers from bytes kept elsewhere, such as a mapped file. Only the header is checked; the
-    /// first change copies the bytes. What is trimmed or packed cannot be used in place, and is read and checked, within the
-    /// default limits.
-    fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
-        Frame::share(bytes)?.into_filter()
     }
 }

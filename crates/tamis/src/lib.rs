@@ -67,12 +67,18 @@ extern crate alloc;
 extern crate std;
 
 pub mod address;
+#[macro_use]
+mod face;
+#[macro_use]
+mod kinds;
+
 mod any;
 pub mod balanced;
 pub mod bits;
 mod block;
 pub mod blocked_rank;
 pub mod bloom;
+mod change;
 pub mod coder;
 pub mod compressed;
 pub mod delta;
@@ -81,10 +87,9 @@ pub mod dleft;
 pub mod fast_table;
 pub mod filter;
 mod group;
+mod identities;
 mod key;
 pub mod math;
-#[cfg(feature = "std")]
-mod parallel;
 pub mod partitioned;
 mod permutation;
 mod plan;
@@ -92,6 +97,8 @@ pub mod rank_indexed;
 #[cfg(feature = "std")]
 pub mod sharded;
 mod spec;
+mod stored;
+mod traffic;
 pub mod wire;
 
 pub use any::{AnyFilter, AnyParams};
@@ -109,7 +116,7 @@ pub use delta::{Delta, DeltaError};
 pub use digest::{Digest, HashId, Hasher};
 pub use dleft::DLeft;
 pub use fast_table::FastTable;
-pub use filter::{Count, Filter, Insert, Remove, Stored};
+pub use filter::{Count, Filter, Insert, Remove};
 pub use group::Group;
 pub use key::Key;
 pub use partitioned::PartitionedBloom;
@@ -119,9 +126,10 @@ pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
 pub use sharded::Sharded;
 pub use spec::{
     Absent, AtMost, BuildError, Bytes, Full, Goal, Invalid, InvalidParam, Kind, Label, Limited,
-    Limits, Minimise, Mismatch, Operation, Params, PlanError, Prediction, ResizeError, Size,
-    Traffic, WireError,
+    Limits, MergeError, Minimise, Mismatch, Operation, Params, PlanError, Prediction, ResizeError,
+    Size, Traffic, WireError,
 };
+pub use stored::Stored;
 pub use wire::{ContentId, Encoded};
 
 /// The README's Rust example, run as a test.

@@ -70,7 +70,7 @@ impl Pack {
         if self.plain {
             filter = filter.projection()?;
         }
-        if self.pieces.is_some() && !filter.kind().packs_an_array() {
+        if self.pieces.is_some() && !filter.packs_an_array() {
             bail!(
                 "--pieces: {} is not packed as an array of bits, so it cannot be cut; leave --pieces out",
                 filter.kind().name()

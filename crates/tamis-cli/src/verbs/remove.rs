@@ -73,7 +73,8 @@ impl Remove {
 
 /// Why a kind will not do, and which kinds would.
 pub(crate) fn cannot(kind: Kind, what: &str, can: impl Fn(Kind) -> bool) -> String {
-    let able: Vec<_> = Kind::ALL.into_iter().filter(|&kind| can(kind)).map(Kind::name).collect();
+    let able: Vec<_> =
+        Kind::ALL.iter().copied().filter(|&kind| can(kind)).map(Kind::name).collect();
     let able = able.join(", ");
     format!(
         "{} filters cannot {what}; kinds that can: {able} (see tamis build --kind)",

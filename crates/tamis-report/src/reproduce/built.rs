@@ -99,7 +99,7 @@ fn name(purpose: Purpose, kind: Kind, rate: f64) -> String {
 /// come of it. Nothing comes of it where a kind cannot have this rate.
 pub(super) fn asked(kind: Kind, rate: f64, effort: Effort) -> Experiment {
     // An interval of two percent, or less where it is cheap.
-    let passing = effort.pick(500.0, 100_000.0, if rate < 5e-4 { 60_000.0 } else { 120_000.0 });
+    let passing = effort.pick(500.0, 100_000.0, if rate < 5e-4 { 80_000.0 } else { 120_000.0 });
     // The largest rate of a blocked-rank filter, whatever is asked for, is 0.42%.
     let rate_at_most = if kind == Kind::BlockedRank { rate.min(4e-3) } else { rate };
     // Where many pass, more cost nothing: the spread of the filters is all that is left.

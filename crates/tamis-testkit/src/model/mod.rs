@@ -110,7 +110,7 @@ impl Failure {
 /// The case with this number.
 pub fn draw(number: u64) -> Case {
     let mut dice = Dice::new(number);
-    let kind = dice.pick(&Kind::ALL);
+    let kind = dice.pick(Kind::ALL);
     // Those that keep identities can do most, and so can go wrong in most ways; those that are built once take long to build.
     let kind = match kind {
         Kind::Partitioned if !dice.once_in(4) => Kind::BlockedRank,

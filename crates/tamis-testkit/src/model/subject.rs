@@ -6,8 +6,7 @@ use tamis::dleft::DLeftParams;
 use tamis::rank_indexed::RankParams;
 use tamis::rank_indexed::model::Layout;
 use tamis::{
-    AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, Digest, Filter, Group, Insert, Label,
-    Mismatch, Sharded, Stored,
+    AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, Digest, Filter, Group, Label, Sharded,
 };
 
 use super::history::Partner;
@@ -22,19 +21,6 @@ pub(super) fn universe(filter: &AnyFilter) -> Option<u64> {
         AnyParams::BlockedRank(params) => Some(params.universe()),
         AnyParams::DLeft(params) => Some(params.universe()),
         _ => None,
-    }
-}
-
-/// All that is in, for kinds that keep identities.
-pub(super) fn groups(filter: &AnyFilter) -> Vec<Group> {
-    match filter {
-        AnyFilter::RankIndexed(filter) => filter.groups(),
-        AnyFilter::RankSet(filter) => filter.groups(),
-        AnyFilter::RankCounting(filter) => filter.groups(),
-        AnyFilter::RankMap(filter) => filter.groups(),
-        AnyFilter::BlockedRank(filter) => filter.groups(),
-        AnyFilter::DLeft(filter) => filter.groups(),
-        _ => Vec::new(),
     }
 }
 
@@ -102,32 +88,6 @@ pub(super) fn values(filter: &AnyFilter, key: u64) -> Vec<u64> {
     }
 }
 
-/// Room for twice as many keys; false where that cannot be.
-pub(super) fn grow(filter: &mut AnyFilter) -> bool {
-    match filter {
-        AnyFilter::RankIndexed(filter) => filter.grow().is_ok(),
-        AnyFilter::RankSet(filter) => filter.grow().is_ok(),
-        AnyFilter::RankCounting(filter) => filter.grow().is_ok(),
-        AnyFilter::RankMap(filter) => filter.grow().is_ok(),
-        AnyFilter::BlockedRank(filter) => filter.grow().is_ok(),
-        AnyFilter::DLeft(filter) => filter.grow().is_ok(),
-        _ => false,
-    }
-}
-
-/// Room for half as many keys; false where that cannot be.
-pub(super) fn shrink(filter: &mut AnyFilter) -> bool {
-    match filter {
-        AnyFilter::RankIndexed(filter) => filter.shrink().is_ok(),
-        AnyFilter::RankSet(filter) => filter.shrink().is_ok(),
-        AnyFilter::RankCounting(filter) => filter.shrink().is_ok(),
-        AnyFilter::RankMap(filter) => filter.shrink().is_ok(),
-        AnyFilter::BlockedRank(filter) => filter.shrink().is_ok(),
-        AnyFilter::DLeft(filter) => filter.shrink().is_ok(),
-        _ => false,
-    }
-}
-
 /// Room for `keys` keys; false where that cannot be.
 pub(super) fn resize(filter: &mut AnyFilter, keys: u64) -> bool {
     match filter {
@@ -164,11 +124,6 @@ pub(super) fn encode_in_place(filter: &AnyFilter) -> Option<Vec<u8>> {
         AnyFilter::BlockedRank(filter) => Some(filter.encode_in_place().to_vec()),
         _ => None,
     }
-}
-
-/// At most how often a digest is in; `None` where that is not known.
-pub(super) fn count(filter: &AnyFilter, digest: Digest) -> Option<u64> {
-    filter.as_count().and_then(|counts| counts.count_digest(digest))
 }
 
 /// How often a digest must be told to be in, exactly; `None` where the kind promises no exact count.
@@ -243,15 +198,6 @@ pub(super) fn insert_atomically(filter: &mut AnyFilter, digests: &[Digest]) -> b
     true
 }
 
-/// How a batch is removed from shards.
-type Removal<F> = fn(&Sharded<F>, &[Digest]) -> u64;
-
-/// What shards of a kind can do.
-struct Dealt<F> {
-    merge: fn(&mut F, &F) -> Result<(), Mismatch>,
-    remove: Option<Removal<F>>,
-}
-
 /// A filter of these keys, which came together in shards, less `gone`; or what went wrong.
 pub(super) fn through_shards(
     params: AnyParams,
@@ -259,82 +205,28 @@ pub(super) fn through_shards(
     shards: usize,
     (digests, gone): (&[Digest], &[Digest]),
 ) -> Result<AnyFilter, String> {
-    fn deal<F: Stored + Insert + Clone>(
-        params: F::Params,
-        label: Label,
-        shards: usize,
-        (digests, gone): (&[Digest], &[Digest]),
-        dealt: &Dealt<F>,
-    ) -> Result<F, String> {
-        let empty = F::new(params, label).map_err(|error| error.to_string())?;
-        let all = Sharded::from_shards(vec![empty; shards]).map_err(|error| error.to_string())?;
-        let (first, rest) = digests.split_at(digests.len() / 2);
-        all.insert_many(first).map_err(|error| error.to_string())?;
-        for &digest in rest {
-            all.insert_digest(digest).map_err(|error| error.to_string())?;
-        }
-        if let Some(remove) = dealt.remove
-            && remove(&all, gone) != gone.len() as u64
-        {
-            return Err("a shard did not find what is in it".into());
-        }
-        let mut answers = vec![false; digests.len()];
-        all.contains_many(digests, &mut answers);
-        let single = |(&digest, &answer): (&Digest, &bool)| all.contains_digest(digest) == answer;
-        if !digests.iter().zip(&answers).all(single) {
-            return Err("a batch over shards is not its keys one by one".into());
-        }
-        if !answers[gone.len()..].iter().all(|&answer| answer) {
-            return Err("false negative in shards".into());
-        }
-        all.merged(dealt.merge).map_err(|error| error.to_string())
+    let empty = params.build(label).map_err(|error| error.to_string())?;
+    let all = Sharded::from_shards(vec![empty; shards]).map_err(|error| error.to_string())?;
+    let (first, rest) = digests.split_at(digests.len() / 2);
+    all.insert_many(first).map_err(|error| error.to_string())?;
+    for &digest in rest {
+        all.insert_digest(digest).map_err(|error| error.to_string())?;
     }
-    macro_rules! typed {
-        ($kind:ident, $params:expr, $merge:expr) => {
-            typed!($kind, $params, $merge, None)
-        };
-        ($kind:ident, $params:expr, $merge:expr, $remove:expr) => {
-            deal($params, label, shards, (digests, gone), &Dealt { merge: $merge, remove: $remove })
-                .map(AnyFilter::$kind)
-        };
+    if params.kind().can_remove() {
+        all.with_groups_mut(gone, |filter, gone| {
+            let removed = filter.as_remove().map_or(0, |filter| filter.remove_many(gone));
+            let missed = "a shard did not find what is in it".to_string();
+            if removed == gone.len() as u64 { Ok(()) } else { Err(missed) }
+        })?;
     }
-    match params {
-        AnyParams::Bloom(params) => typed!(Bloom, params, tamis::Bloom::union),
-        AnyParams::Blocked(params) => typed!(Blocked, params, tamis::BlockedBloom::union),
-        AnyParams::Counting(params) => {
-            typed!(Counting, params, tamis::CountingBloom::merge, Some(Sharded::remove_many))
-        }
-        AnyParams::RankIndexed(params) => {
-            typed!(RankIndexed, params, tamis::RankIndexed::merge, Some(Sharded::remove_many))
-        }
-        AnyParams::RankSet(params) => typed!(RankSet, params, tamis::RankSet::merge),
-        AnyParams::RankCounting(params) => {
-            typed!(RankCounting, params, tamis::RankCounting::merge, Some(Sharded::remove_many))
-        }
-        AnyParams::RankMap(params) => {
-            typed!(RankMap, params, tamis::RankMap::merge, Some(Sharded::remove_many))
-        }
-        AnyParams::BlockedRank(params) => {
-            typed!(BlockedRank, params, tamis::BlockedRank::merge, Some(Sharded::remove_many))
-        }
-        AnyParams::DLeft(params) => {
-            typed!(DLeft, params, tamis::DLeft::merge, Some(Sharded::remove_many))
-        }
-        AnyParams::BalancedSingle(params) => {
-            typed!(BalancedSingle, params, tamis::BalancedSingle::merge)
-        }
-        AnyParams::BalancedSequential(params) => {
-            typed!(BalancedSequential, params, tamis::BalancedSequential::merge)
-        }
-        AnyParams::BalancedMht(params) => typed!(BalancedMht, params, tamis::BalancedMht::merge),
-        AnyParams::BalancedPopcount(params) => {
-            typed!(BalancedPopcount, params, tamis::BalancedPopcount::merge)
-        }
-        AnyParams::BalancedTwoChoice(params) => {
-            typed!(BalancedTwoChoice, params, tamis::BalancedTwoChoice::merge)
-        }
-        AnyParams::Partitioned(_) | AnyParams::Compressed(_) => {
-            Err("filters that are built once have no shards".into())
-        }
+    let mut answers = vec![false; digests.len()];
+    all.contains_many(digests, &mut answers);
+    let single = |(&digest, &answer): (&Digest, &bool)| all.contains_digest(digest) == answer;
+    if !digests.iter().zip(&answers).all(single) {
+        return Err("a batch over shards is not its keys one by one".into());
     }
+    if !answers[gone.len()..].iter().all(|&answer| answer) {
+        return Err("false negative in shards".into());
+    }
+    all.merged(AnyFilter::merge).map_err(|error| error.to_string())
 }

@@ -315,10 +315,10 @@ fn merged<S: Scheme>() {
     nothing_lost(&left, 0..20_000);
     assert_eq!(left.keys(), 22_000);
     let other = Balanced::<S>::new(params, Hasher::xxh3(5)).unwrap();
-    assert_eq!(left.merge(&other).unwrap_err().field, "seed");
+    assert_eq!(left.merge(&other).unwrap_err().field().unwrap(), "seed");
     let smaller = plan::<S>(20_000, 19.0, &[("block", 256)]);
     let other = Balanced::<S>::new(smaller, Hasher::xxh3(4)).unwrap();
-    assert_eq!(left.merge(&other).unwrap_err().field, "blocks");
+    assert_eq!(left.merge(&other).unwrap_err().field().unwrap(), "blocks");
 }
 
 #[test]

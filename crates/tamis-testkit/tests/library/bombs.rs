@@ -114,7 +114,7 @@ fn a_byte_takes_four_microseconds_at_most() {
     inputs.push((name, packed(Kind::Counting, &[counters, 3, 4], planes, counters / 2)));
     let hasher = Hasher::default();
     let digests: Vec<Digest> = (0..20_000_u64).map(|key| hasher.digest(&key)).collect();
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for rate in [0.3, 0.01] {
             let params = AnyParams::plan(kind, &Goal::rate(20_000, rate)).unwrap();
             let filter = params.build_from(Label::planned(hasher, 20_000), &digests).unwrap();

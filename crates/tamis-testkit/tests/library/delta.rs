@@ -10,7 +10,7 @@ use tamis_report::keys::KeyStream;
 
 /// The kinds that change: others have no deltas.
 fn changing() -> impl Iterator<Item = Kind> {
-    Kind::ALL.into_iter().filter(|kind| kind.can_insert())
+    Kind::ALL.iter().copied().filter(|kind| kind.can_insert())
 }
 
 fn empty(kind: Kind, keys: u64, rate: f64) -> AnyFilter {
@@ -47,7 +47,7 @@ fn step(filter: &AnyFilter, number: u64) -> AnyFilter {
 
 #[test]
 fn packed_snapshots_are_the_same_filters() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for (keys, rate) in [(0, 0.1), (1, 0.01), (1000, 0.02), (3000, 0.3)] {
             let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
             let digests: Vec<Digest> =

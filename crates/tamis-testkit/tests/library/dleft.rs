@@ -223,7 +223,7 @@ fn merging_is_inserting_both() {
         assert_eq!((merged.content_id(), merged.keys()), (whole.content_id(), 6000));
         assert_eq!(merged.overflow(), Some(0));
     }
-    let field = |other: DLeft| build(fine, left).merge(&other).unwrap_err().field;
+    let field = |other: DLeft| build(fine, left).merge(&other).unwrap_err().field().unwrap();
     assert_eq!(field(build(params(4, 100, 8, 16, 0), right)), "universe");
     assert_eq!(field(build(params(4, 128, 8, 16, 3), right)), "value");
     assert_eq!(field(make(fine)(Hasher::xxh3(1))), "seed");

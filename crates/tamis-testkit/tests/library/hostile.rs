@@ -23,7 +23,7 @@ fn golden_files() -> Vec<PathBuf> {
 
 #[test]
 fn every_truncation_and_every_changed_byte_is_refused() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         hostile::attack(&sample(kind));
     }
     for path in golden_files() {

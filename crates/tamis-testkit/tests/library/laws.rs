@@ -98,19 +98,19 @@ fn merging_is_inserting_both() {
         assert_eq!(left.content_id(), whole.content_id());
         assert_eq!(left.keys(), 600);
     }
-    halves(bloom(5000, 5), |left, right| left.union(right).unwrap());
+    halves(bloom(5000, 5), |left, right| left.merge(right).unwrap());
     halves(counting(5000, 5, 8), |left, right| {
         left.merge(right).unwrap();
     });
     halves(blocked(12, 512, 5), |left, right| {
-        left.union(right).unwrap();
+        left.merge(right).unwrap();
     });
 }
 
 #[test]
 fn what_differs_cannot_be_merged_and_is_named() {
     let base = bloom(5000, 5)(Hasher::default());
-    let field = |other: &Bloom| base.clone().union(other).unwrap_err().field;
+    let field = |other: &Bloom| base.clone().merge(other).unwrap_err().field().unwrap();
     assert_eq!(field(&bloom(5001, 5)(Hasher::default())), "bits");
     assert_eq!(field(&bloom(5000, 6)(Hasher::default())), "hashes");
     assert_eq!(field(&bloom(5000, 5)(Hasher::xxh3(1))), "seed");
@@ -121,12 +121,12 @@ fn what_differs_cannot_be_merged_and_is_named() {
     );
 
     let base = counting(5000, 5, 4)(Hasher::default());
-    let field = |other: &CountingBloom| base.clone().merge(other).unwrap_err().field;
+    let field = |other: &CountingBloom| base.clone().merge(other).unwrap_err().field().unwrap();
     assert_eq!(field(&counting(5001, 5, 4)(Hasher::default())), "counters");
     assert_eq!(field(&counting(5000, 5, 8)(Hasher::default())), "width");
 
     let base = blocked(50, 512, 5)(Hasher::default());
-    let field = |other: &BlockedBloom| base.clone().union(other).unwrap_err().field;
+    let field = |other: &BlockedBloom| base.clone().merge(other).unwrap_err().field().unwrap();
     assert_eq!(field(&blocked(51, 512, 5)(Hasher::default())), "blocks");
     assert_eq!(field(&blocked(50, 256, 5)(Hasher::default())), "block");
 }

@@ -35,5 +35,6 @@ mod pieces;
 mod plan;
 mod rank_indexed;
 mod rates;
+mod rooms;
 mod threads;
 mod traffic;

@@ -3,7 +3,7 @@
 use tamis::bloom::BloomParams;
 use tamis::{
     AnyFilter, AnyParams, Delta, Digest, Effort, Goal, Hasher, Kind, Label, Operation, Plan,
-    PlanError, RankIndexed, Size, choose,
+    PlanError, RankIndexed, Size, Stored, choose,
 };
 use tamis_report::keys::KeyStream;
 
@@ -80,7 +80,7 @@ fn eight_bits_for_each_key() {
 #[test]
 fn messages_of_every_kind_keep_to_the_limit() {
     let (keys, trials) = (2_000, 3);
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for churn in [None, Some(0.02)] {
             let bytes = if churn.is_some() { 420 } else { 2_900 };
             let mut asked = Goal { churn, ..goal(keys, bytes, None) };

@@ -7,7 +7,7 @@ use tamis::bloom::model::rate as plain_rate;
 use tamis::partitioned::assign::Assigner;
 use tamis::partitioned::functions::crc32;
 use tamis::partitioned::{Family, Partition, PartitionedParams, model};
-use tamis::{Digest, Filter, Hasher, PartitionedBloom};
+use tamis::{Digest, Filter, Hasher, PartitionedBloom, Stored};
 use tamis_report::keys::KeyStream;
 
 const M: u64 = 10_000;

@@ -15,7 +15,7 @@ fn is_balanced(kind: Kind) -> bool {
 
 #[test]
 fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for keys in [0, 1, 2, 37, 10_000, 1_000_000, 10_000_000_000] {
             for rate in [0.5, 0.1, 0.02, 1e-3, 1e-5, 1e-8] {
                 if kind == Kind::BlockedRank && rate < 1e-5 {
@@ -45,7 +45,7 @@ fn no_plan_is_out_of_all_proportion() {
         each * if kind == Kind::Counting { 4.0 } else { 1.0 } * keys as f64 + 4096.0
     };
     let mut refused = 0;
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for keys in [1, 37, 12_345, 1_000_000] {
             for rate in [0.5, 0.05, 1e-3, 1e-5, 2.2e-6, 3e-7, 3e-9, 1e-11, 1e-13, 1e-15] {
                 let planned = |kind: Kind, rate: f64| {
@@ -89,7 +89,7 @@ fn planning_is_quick_for_every_kind_at_every_goal() {
         let spent = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
         spent.split(' ').next()?.parse().ok()
     };
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for (keys, rate) in [(12_345, 1e-15), (1_000_000, 1e-15), (1_000_000, 0.5), (300_000, 1e-6)]
         {
             let goal = Goal { churn: Some(0.001), ..Goal::rate(keys, rate) };
@@ -132,7 +132,7 @@ fn one_bit_less_would_not_do() {
 
 #[test]
 fn memory_and_bits_per_key_are_not_exceeded() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         let params = AnyParams::plan(kind, &goal(100_000, Size::Memory(1 << 18), &[])).unwrap();
         assert!(params.predict(100_000).bits_per_key <= f64::from(8 << 18) / 1e5);
         let params = AnyParams::plan(kind, &goal(100_000, Size::BitsPerKey(20.0), &[])).unwrap();
@@ -181,7 +181,7 @@ fn settled_params_are_kept_or_refused_by_name() {
 
 #[test]
 fn senseless_goals_are_refused() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for rate in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
             let refused = AnyParams::plan(kind, &Goal::rate(10, rate));
             assert!(matches!(refused, Err(PlanError::Rate { .. })));
@@ -227,11 +227,11 @@ fn candidates_come_with_the_least_memory_first() {
 
 #[test]
 fn kinds_have_one_number_and_one_name_each() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         assert_eq!(Kind::from_id(kind.id()), Some(kind));
         assert_eq!(Kind::from_name(kind.name()), Some(kind));
     }
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         let params = AnyParams::plan(kind, &Goal::rate(10, 0.1)).unwrap();
         let mut filter = params.build(tamis::Hasher::default()).unwrap();
         assert_eq!((filter.kind(), filter.params()), (kind, params));
@@ -418,7 +418,7 @@ fn every_plan_explains_itself_with_its_own_numbers() {
 
 #[test]
 fn a_layout_comes_back_from_its_values() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         let params = AnyParams::plan(kind, &Goal::rate(1000, 0.01)).unwrap();
         let values: Vec<u64> = params.named().into_iter().map(|(_, value)| value).collect();
         assert_eq!(AnyParams::from_values(kind, &values), Ok(params), "{kind:?}");
@@ -434,7 +434,7 @@ fn a_layout_comes_back_from_its_values() {
 /// A label may say any number of keys; whoever asks what they will do gets an answer.
 #[test]
 fn any_number_of_keys_is_predicted_for() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         let params = AnyParams::plan(kind, &Goal::rate(1000, 0.01)).unwrap();
         for keys in [0, 1, 1 << 40, u64::MAX] {
             let rate = params.predict(keys).rate;

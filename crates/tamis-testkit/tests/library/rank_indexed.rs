@@ -249,7 +249,8 @@ fn filters_of_other_sizes_merge_where_their_universes_allow() {
         let whole = fill(make((universe / 60) >> 7, 7, 1500), 0..1500);
         assert_eq!(left.content_id(), whole.content_id());
     }
-    let refused = |other: &RankIndexed| make(20, 10, 1000).merge(other).unwrap_err().field;
+    let refused =
+        |other: &RankIndexed| make(20, 10, 1000).merge(other).unwrap_err().field().unwrap();
     assert_eq!(refused(&make(21, 10, 1000)), "universe");
     let seeded = RankIndexed::new(RankParams::new(20, 60, 10, 0, 9, 1).unwrap(), Hasher::xxh3(1));
     assert_eq!(refused(&seeded.unwrap()), "seed");

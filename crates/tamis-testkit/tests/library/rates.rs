@@ -61,7 +61,7 @@ fn meets_its_goal(kind: Kind) {
 
 #[test]
 fn blocks_read_are_as_predicted() {
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for rate in [0.02, 0.001] {
             let goal = Goal::rate(50_000, rate);
             let predicted = AnyParams::plan(kind, &goal).unwrap().predict(goal.keys);
@@ -103,7 +103,7 @@ fn blocks_read_are_as_predicted() {
 #[test]
 fn sizes_of_the_smallest_filters_are_as_predicted() {
     let mut wrong = Vec::new();
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for (keys, rate) in (0..4).flat_map(|keys| [0.1, 0.01, 1e-4].map(|rate| (keys, rate))) {
             let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
             let hasher = Hasher::xxh3(5);
@@ -128,7 +128,7 @@ fn sizes_of_the_smallest_filters_are_as_predicted() {
 #[test]
 fn small_filters_meet_the_model_on_average() {
     const FILTERS: u64 = 20_000;
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for (keys, rate) in [(1, 0.02), (1, 0.0001), (2, 0.01), (37, 0.02), (37, 0.0001)] {
             let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
             let predicted = params.predict(keys).rate;

@@ -172,7 +172,7 @@ fn every_kind_can_be_sharded() {
     same_alone::<RankCounting>();
     same_alone::<BlockedRank>();
     same_alone::<DLeft>();
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.can_insert()) {
+    for kind in Kind::ALL.iter().copied().filter(|kind| kind.can_insert()) {
         let goal = Goal::rate(1000, 0.01);
         let filter = Sharded::plan_kind(kind, &goal, Hasher::default(), 4).unwrap();
         let all = members(1000);
@@ -244,7 +244,7 @@ fn built_in_parallel_with_the_same_bytes() {
     for keys in [0, 1, 2, 3, 50_000] {
         let digests = members(keys);
         let goal = Goal::rate(keys, 0.01);
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             let params = AnyParams::plan(kind, &goal).unwrap();
             let label = Label::planned(Hasher::default(), keys);
             let alone = params.build_from(label, &digests).unwrap().encode().to_vec();

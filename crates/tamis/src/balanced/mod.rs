@@ -42,6 +42,7 @@
 
 pub mod bound;
 mod chain;
+mod kind;
 mod list;
 pub mod model;
 mod params;
@@ -51,30 +52,18 @@ mod replace;
 mod two_choice;
 mod walk;
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 pub use params::{BalancedParams, Layout, Policy};
-pub(crate) use replace::{Replaced, replace};
 
-use self::list::{List, slots_for};
+use self::list::List;
 use self::walk::{Answer, Choice};
-use crate::bits::{self, OutOfMemory, Words};
+use crate::bits::{self, Words};
 use crate::block::{self, Backend};
-use crate::coder::Packing;
-use crate::delta::Listed;
-use crate::digest::{Digest, Hasher};
-use crate::filter::{Filter, Insert, Stored};
-use crate::spec::{
-    Full, Goal, Invalid, Kind, Label, Mismatch, Params, PlanError, Prediction, WireError,
-    digest_floor,
-};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload};
+use crate::digest::Digest;
+use crate::filter::{Filter, Insert};
+use crate::spec::{Full, Kind, Label, digest_floor};
 
-/// The section that holds the blocks.
-const ARRAY: u8 = 0;
-/// The section that holds the overflow list.
-const LIST: u8 = 1;
 /// The word of a choice's digest that is its coin. Frozen.
 const COIN_WORD: u64 = 16;
 
@@ -108,6 +97,8 @@ mod sealed {
         #[doc(hidden)]
         const KIND: crate::spec::Kind;
         #[doc(hidden)]
+        const REASON: &'static str;
+        #[doc(hidden)]
         #[expect(private_interfaces, reason = "sealed")]
         const RULE: super::Rule;
         /// Whether all choices lie in one table.
@@ -122,13 +113,14 @@ mod sealed {
 }
 
 macro_rules! scheme {
-    ($name:ident, $kind:ident, $rule:ident, $shared:expr, $most:expr, $range:expr, $doc:expr) => {
+    ($name:ident, $kind:ident, $rule:ident, $shared:expr, $most:expr, $range:expr, $doc:expr, $reason:expr) => {
         #[doc = $doc]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {}
 
         impl sealed::Sealed for $name {
             const KIND: Kind = Kind::$kind;
+            const REASON: &'static str = $reason;
             #[expect(private_interfaces, reason = "sealed")]
             const RULE: Rule = Rule::$rule;
             const SHARED: bool = $shared;
@@ -139,11 +131,56 @@ macro_rules! scheme {
         impl Scheme for $name {}
     };
 }
-scheme!(Single, BalancedSingle, Counter, true, 1, "1", "One choice.");
-scheme!(Sequential, BalancedSequential, Counter, true, 4, "1 to 4", "Choices in one table.");
-scheme!(Mht, BalancedMht, Counter, false, 4, "1 to 4", "Choices in subtables.");
-scheme!(Popcount, BalancedPopcount, Ones, false, 4, "1 to 4", "As MHT, limited by set bits.");
-scheme!(TwoChoice, BalancedTwoChoice, Least, true, 2, "1 or 2", "The emptier one of two blocks.");
+scheme!(
+    Single,
+    BalancedSingle,
+    Counter,
+    true,
+    1,
+    "1",
+    "One choice.",
+    "as blocked, with a list for the keys of its fullest blocks"
+);
+scheme!(
+    Sequential,
+    BalancedSequential,
+    Counter,
+    true,
+    4,
+    "1 to 4",
+    "Choices in one table.",
+    "as blocked, but full blocks send keys on in one table: most lookups read one block"
+);
+scheme!(
+    Mht,
+    BalancedMht,
+    Counter,
+    false,
+    4,
+    "1 to 4",
+    "Choices in subtables.",
+    "as blocked, but full blocks send keys on to smaller tables: most lookups read one block"
+);
+scheme!(
+    Popcount,
+    BalancedPopcount,
+    Ones,
+    false,
+    4,
+    "1 to 4",
+    "As MHT, limited by set bits.",
+    "as balanced-mht, with blocks limited by their set bits: the least memory of these"
+);
+scheme!(
+    TwoChoice,
+    BalancedTwoChoice,
+    Least,
+    true,
+    2,
+    "1 or 2",
+    "The emptier one of two blocks.",
+    "the emptier of two blocks; two cache lines a lookup, no list"
+);
 
 /// One choice, then the list.
 pub type BalancedSingle = Balanced<Single>;
@@ -173,40 +210,6 @@ pub struct Balanced<S> {
 }
 
 impl<S: Scheme> Balanced<S> {
-    /// An empty filter for so many keys at this rate, with 512-bit blocks, XXH3 and seed 0.
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
-        let params = Self::plan(&Goal::rate(keys, rate))?;
-        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
-    }
-
-    /// The params for a goal.
-    pub fn plan(goal: &Goal) -> Result<BalancedParams<S>, PlanError> {
-        plan::plan(goal)
-    }
-
-    /// What a filter with these params and so many keys will do.
-    pub fn predict(params: &BalancedParams<S>, keys: u64) -> Prediction {
-        plan::predict(params, keys)
-    }
-
-    /// All words.
-    pub(crate) fn words(&self) -> &Words {
-        &self.words
-    }
-
-    /// Flips bits and changes the list; on an error it is half changed.
-    pub(crate) fn change(&mut self, change: &Listed) -> Result<(), &'static str> {
-        change.flips().apply(self.words.as_mut_slice())?;
-        let entries = change.list(&self.listed());
-        self.list = List::of(self.params.layout().list, entries.iter().copied())
-            .map_err(|_| "there is no memory for what comes")?;
-        self.validate().map_err(|Invalid(reason)| reason)
-    }
-
-    pub(crate) fn label_mut(&mut self) -> &mut Label {
-        &mut self.label
-    }
-
     /// The words of each block, subtable after subtable.
     pub fn blocks(&self) -> impl Iterator<Item = &[u64]> {
         self.words.as_slice().chunks_exact(self.params.layout().words())
@@ -215,37 +218,6 @@ impl<S: Scheme> Balanced<S> {
     /// The digests in the overflow list, in order.
     pub fn listed(&self) -> Vec<u64> {
         self.list.sorted()
-    }
-
-    /// Adds the keys of another filter of the same layout and seed: bits are joined, counters added, lists united. No refusal is
-    /// undone, so nothing is lost; blocks may then hold more than either filter let in.
-    pub fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
-        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        let names = BalancedParams::<S>::NAMES.iter();
-        for ((name, mine), theirs) in names.zip(self.params.values()).zip(other.params.values()) {
-            Mismatch::check(name, &mine, &theirs)?;
-        }
-        // The list first, beside this one: only it can fail.
-        let mut list = self.list.clone();
-        for entry in other.list.sorted() {
-            list.insert(Digest(entry)).map_err(|_| Mismatch {
-                field: "memory",
-                left: alloc::format!("{} listed", self.list.len()),
-                right: alloc::format!("{} listed", other.list.len()),
-            })?;
-        }
-        self.list = list;
-        let layout = *self.params.layout();
-        let blocks = self.words.as_mut_slice().chunks_exact_mut(layout.words());
-        for (mine, theirs) in blocks.zip(other.blocks()) {
-            let load = layout.load(mine) + layout.load(theirs);
-            for (word, other) in mine.iter_mut().zip(theirs) {
-                *word |= other;
-            }
-            layout.set_load(mine, load.min(layout.threshold + 1));
-        }
-        self.label.merge(&other.label);
-        Ok(())
     }
 
     /// The mean chances, over the blocks of a subtable, that a stranger is held and that it is refused.
@@ -364,6 +336,10 @@ impl<S: Scheme> Filter for Balanced<S> {
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         self.blocks_on_the_way(digest)
     }
+
+    fn blocks_to_insert(&self, digest: Digest) -> u32 {
+        self.blocks_on_the_way(digest)
+    }
 }
 
 impl<S: Scheme> Insert for Balanced<S> {
@@ -393,100 +369,9 @@ impl<S: Scheme> Insert for Balanced<S> {
         self.label.keys = self.label.keys.saturating_add(1);
         Ok(new)
     }
-
-    fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        self.blocks_on_the_way(digest)
-    }
 }
 
-impl<S: Scheme> Stored for Balanced<S> {
-    const KIND: Kind = S::KIND;
-    type Params = BalancedParams<S>;
-
-    fn params(&self) -> BalancedParams<S> {
-        self.params
-    }
-
-    fn new(params: BalancedParams<S>, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            params,
-            label: label.into(),
-            words: Words::zeroed(params.bits() / 64)?,
-            list: List::new(params.layout().list)?,
-            backend: Backend::detect(),
-        })
-    }
-
-    fn clear(&mut self) {
-        self.words.as_mut_slice().fill(0);
-        self.list.clear();
-        self.label.keys = 0;
-    }
-
-    fn validate(&self) -> Result<(), Invalid> {
-        let layout = self.params.layout();
-        if self.blocks().any(|block| layout.load(block) > layout.threshold + 1) {
-            return Err(Invalid("a block counts more keys than it can"));
-        }
-        if S::RULE == Rule::Least && self.list.len() > 0 {
-            return Err(Invalid("there is a list where there is none"));
-        }
-        Ok(())
-    }
-
-    fn content_id(&self) -> ContentId {
-        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
-        id.words(&self.words);
-        id.numbers(self.list.sorted().into_iter());
-        id.finish()
-    }
-
-    fn encode(&self) -> Encoded<'_> {
-        let mut payloads = vec![Payload::raw(ARRAY, &self.words)];
-        payloads.extend(self.list_payload());
-        wire::encode(self, payloads)
-    }
-
-    /// The list is not packed: digests are random numbers.
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let words = self.words.as_slice();
-        let bytes = how.into().array(words, self.params.bits());
-        let mut payloads = vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)];
-        payloads.extend(self.list_payload());
-        wire::encode(self, payloads)
-    }
-
-    fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
-        const DAMAGED: Invalid = Invalid("the overflow list is not what an encoder writes");
-        let (label, params) = frame.begin::<Self>()?;
-        let words = frame.array(ARRAY, params.bits())?;
-        let planned = params.layout().list;
-        let mut list = List::default();
-        if planned > 0 || frame.has_more() {
-            let (bytes, decoded) = frame.trimmed(LIST)?;
-            let (whole, rest) = bytes.as_chunks();
-            let entries = whole.iter().map(|bytes| u64::from_le_bytes(*bytes));
-            let sorted =
-                entries.clone().is_sorted_by(|a, b| a < b) && entries.clone().next() != Some(0);
-            let slots = slots_for(planned, entries.len() as u64);
-            if !rest.is_empty() || !sorted || slots == 0 || slots.checked_mul(8) != Some(decoded) {
-                return Err(DAMAGED.into());
-            }
-            frame.budget().take(decoded)?;
-            list = List::of(planned, entries)?;
-        }
-        Ok(Self { params, label, words, list, backend: Backend::detect() })
-    }
-}
-
-impl<S: Scheme> Balanced<S> {
-    /// The list as a section; none where nothing is planned and nothing is in.
-    fn list_payload(&self) -> Option<Payload<'static>> {
-        let bytes = self.list.sorted().iter().flat_map(|entry| entry.to_le_bytes()).collect();
-        let slots = self.list.slot_bytes();
-        (slots > 0).then(|| Payload::trimmed(LIST, bytes, slots))
-    }
-}
+face!(<S: Scheme> Balanced<S>);
 
 impl Layout {
     /// Set bits of a block beside its counter.

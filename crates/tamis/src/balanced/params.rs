@@ -127,6 +127,14 @@ impl<S: Scheme> BalancedParams<S> {
         &self.layout
     }
 
+    /// The same blocks in a smaller filter: `scale` says how many blocks and slots of the list are left of so many.
+    pub(super) fn scaled(&self, scale: impl Fn(u64) -> u64) -> Self {
+        let Layout { blocks, choices, ratio, list, .. } = self.layout;
+        let blocks = scale(blocks).max(choices.into());
+        let starts = starts(blocks, choices, ratio);
+        Self { layout: Layout { blocks, list: scale(list), starts, ..self.layout }, ..*self }
+    }
+
     /// Bits in the array.
     pub fn bits(&self) -> u64 {
         self.layout.blocks * u64::from(self.layout.block)

@@ -13,8 +13,10 @@ use alloc::vec::Vec;
 use super::params::BalancedParams;
 use super::{Balanced, Scheme};
 use crate::digest::{Digest, Hasher};
-use crate::filter::{Insert, Stored};
-use crate::spec::Params;
+use crate::filter::Insert;
+use crate::spec::{Params, Prediction, Traffic};
+use crate::stored::Stored;
+use crate::traffic;
 
 /// Keys of the small filter; of several together, where there are fewer keys.
 const KEYS: u64 = 50_000;
@@ -25,32 +27,61 @@ const SETS: u64 = 4;
 /// Which pseudorandom keys.
 const SEED: Digest = Digest(0x7265_706c_6163_6564);
 
+/// Standard deviations of what the model of snapshots, and of deltas, leaves out, in shares of their lengths.
+const UNEVEN: [f64; 2] = [0.0015, 0.005];
+/// Standard deviation of what a single replaced key moves, in shares of the mean.
+const FEW: f64 = 0.7;
+
 /// What differs between a filter and its successor.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Replaced {
+struct Replaced {
     /// The share of the keys that was replaced, and how many in all.
-    pub(crate) share: f64,
-    pub(crate) seen: f64,
+    share: f64,
+    seen: f64,
     /// Bits of the array that flip, over all bits.
-    pub(crate) flips: f64,
+    flips: f64,
     /// Entries that come to the list or go from it, over keys.
-    pub(crate) listed: f64,
+    listed: f64,
+}
+
+/// Lengths of a snapshot, and of a delta after `replaced` of `keys` keys were replaced.
+pub(super) fn traffic<S: Scheme>(
+    params: &BalancedParams<S>,
+    keys: u64,
+    predicted: &Prediction,
+    replaced: Option<u64>,
+) -> Traffic {
+    let layout = params.layout();
+    let blocks = (layout.blocks, layout.block.into());
+    let names = BalancedParams::<S>::NAMES.len();
+    let bits = traffic::Bits::in_blocks(names, blocks, layout.hashes, keys);
+    let n = keys as f64;
+    let listed = predicted.overflow.unwrap_or(0.0);
+    let has_list = layout.list > 0 || listed >= 0.5;
+    let list = has_list.then(|| traffic::list(listed));
+    let snapshot = bits.snapshot(n - listed, list).less_sure(UNEVEN[0]);
+    let delta = replaced.and_then(|replaced| {
+        let r = replaced as f64;
+        let seen = replace(params, keys, r / n.max(1.0))?;
+        // Every key that goes or comes moves others, and they flip so much more.
+        let plain = bits.flips(n, seen.share * n.max(1.0));
+        let more = seen.flips / plain.max(f64::MIN_POSITIVE);
+        let toggled = traffic::list(seen.listed * r / seen.share);
+        let flips = bits.flips(n, r) * params.bits() as f64;
+        // So far as a few keys speak for others.
+        let unsure = UNEVEN[1] + FEW / libm::sqrt(seen.seen);
+        Some(bits.delta(flips, r, more, Some(toggled)).less_sure(unsure))
+    });
+    Traffic { snapshot, delta }
 }
 
 /// What differs after a share `churn` of `keys` keys was replaced.
-pub(crate) fn replace<S: Scheme>(
-    params: &BalancedParams<S>,
-    keys: u64,
-    churn: f64,
-) -> Option<Replaced> {
+fn replace<S: Scheme>(params: &BalancedParams<S>, keys: u64, churn: f64) -> Option<Replaced> {
     let all = keys.clamp(1, KEYS);
     let going = libm::round(churn.min(1.0) * all as f64).max(1.0) as u64;
     let part = all as f64 / keys.max(1) as f64;
-    let mut values = params.values();
     let scaled = |value: u64| libm::round(value as f64 * part) as u64;
-    values[0] = scaled(values[0]).max(values[3]);
-    values[7] = scaled(values[7]);
-    let small = BalancedParams::<S>::from_values(&values).ok()?;
+    let small = params.scaled(scaled);
     let filters = (KEYS / all).min(FILTERS);
     let sets = (REPLACED / (filters * going)).clamp(1, SETS);
     let (mut flips, mut listed) = (0, 0);

@@ -64,7 +64,7 @@ impl BitVec {
 
     /// How many bits are set.
     pub fn ones(&self) -> u64 {
-        self.words.as_slice().iter().map(|word| u64::from(word.count_ones())).sum()
+        self.words.ones()
     }
 
     /// Sets every bit to zero.

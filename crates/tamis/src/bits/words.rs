@@ -81,6 +81,11 @@ impl Words {
         Some(Self { storage: Storage::Shared { bytes: Arc::clone(bytes), offset }, len })
     }
 
+    /// Set bits.
+    pub(crate) fn ones(&self) -> u64 {
+        self.as_slice().iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
     /// The words.
     #[inline]
     pub fn as_slice(&self) -> &[u64] {

@@ -8,8 +8,12 @@ use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::OutOfMemory;
 use crate::group::{Group, Spill};
-use crate::rank_indexed::table as rank;
+use crate::identities::Table as _;
+use crate::rank_indexed::{Multiset, table};
 use crate::spec::{Absent, Full, Invalid};
+
+/// The packed table at the end.
+type Packed = table::Table<Multiset>;
 
 /// A multiset of identities.
 #[derive(Clone, Debug)]
@@ -18,7 +22,17 @@ pub(super) enum Back {
     /// Quick: a question reads one line here too.
     Blocks(Box<Table>),
     /// Small, and counts to any number.
-    Packed(rank::Table),
+    Packed(Packed),
+}
+
+/// The same expression for either.
+macro_rules! both {
+    ($back:expr, $table:ident => $then:expr) => {
+        match $back {
+            Back::Blocks($table) => $then,
+            Back::Packed($table) => $then,
+        }
+    };
 }
 
 impl Back {
@@ -29,33 +43,33 @@ impl Back {
     pub(super) fn new(params: &BlockedRankParams) -> Result<Self, OutOfMemory> {
         Ok(match params.second() {
             Some(second) => Self::Blocks(Box::new(Table::behind(second)?)),
-            None => Self::of_packed(rank::Table::new(params.last(), rank::Mode::Multiset)?, params),
+            None => Self::of_packed(Packed::new(params.last())?, params),
         })
     }
 
     /// A packed table that lies behind blocks with these params, however it grows.
-    pub(super) fn of_packed(table: rank::Table, params: &BlockedRankParams) -> Self {
+    pub(super) fn of_packed(table: Packed, params: &BlockedRankParams) -> Self {
         Self::Packed(table.no_narrower_than(params.narrowest_packed()))
     }
 
     /// Lays out what an empty one is to hold: groups in order.
-    pub(super) fn fill(&mut self, groups: Vec<Group>) -> Result<(), Full> {
+    pub(super) fn lay_out(&mut self, groups: Vec<Group>) -> Result<(), Full> {
         match self {
-            Self::Blocks(table) => table.fill(groups),
-            Self::Packed(table) => table.fill_all(&groups),
+            Self::Blocks(table) => table.lay_out(groups),
+            Self::Packed(table) => table.lay_out(&groups),
         }
     }
 
     /// Makes room in the packed table for all that it holds, and `more`.
     pub(super) fn settle(&mut self, more: u64) {
         match self {
-            Self::Blocks(table) => table.settle_back(more),
+            Self::Blocks(table) => table.back_mut().settle(more),
             Self::Packed(table) => table.settle(more),
         }
     }
 
     /// The blocks, if there are any, and the packed table at the end.
-    pub(super) fn parts(&self) -> (Option<&Table>, &rank::Table) {
+    pub(super) fn parts(&self) -> (Option<&Table>, &Packed) {
         match self {
             Self::Blocks(table) => (Some(table), table.back().parts().1),
             Self::Packed(table) => (None, table),
@@ -72,10 +86,7 @@ impl Back {
 
     /// Cells and entries.
     pub(super) fn used(&self) -> u64 {
-        match self {
-            Self::Blocks(table) => table.used(),
-            Self::Packed(table) => table.used(),
-        }
+        both!(self, table => table.used())
     }
 
     /// Cells and entries of the packed table.
@@ -94,10 +105,7 @@ impl Back {
     }
 
     pub(super) fn clear(&mut self) {
-        match self {
-            Self::Blocks(table) => table.clear(),
-            Self::Packed(table) => table.clear(),
-        }
+        both!(self, table => table.clear());
     }
 
     pub(super) fn make_portable(&mut self) {
@@ -107,98 +115,59 @@ impl Back {
     }
 
     pub(super) fn prefetch(&self, identity: u64) {
-        match self {
-            Self::Blocks(table) => table.prefetch_place(table.place_of(identity)),
-            Self::Packed(table) => table.prefetch_place(table.place_of(identity)),
-        }
+        both!(self, table => table.prefetch_place(table.place_of(identity)));
     }
 
     pub(super) fn contains(&self, identity: u64) -> bool {
-        match self {
-            Self::Blocks(table) => table.contains_at(table.place_of(identity)),
-            Self::Packed(table) => table.contains(table.place_of(identity)),
-        }
+        both!(self, table => table.contains(table.place_of(identity)))
     }
 
     pub(super) fn count(&self, identity: u64) -> u64 {
-        match self {
-            Self::Blocks(table) => table.count(table.place_of(identity)),
-            Self::Packed(table) => table.count(table.place_of(identity)),
-        }
+        both!(self, table => table.count(table.place_of(identity)))
     }
 
     pub(super) fn insert(&mut self, identity: u64) -> Result<bool, Full> {
-        match self {
-            Self::Blocks(table) => table.insert(table.place_of(identity)),
-            Self::Packed(table) => table.insert(table.place_of(identity), 0),
-        }
+        both!(self, table => table.insert(table.place_of(identity), 0))
     }
 
     pub(super) fn remove(&mut self, identity: u64) -> Result<(), Absent> {
-        match self {
-            Self::Blocks(table) => table.remove(table.place_of(identity)),
-            Self::Packed(table) => table.remove(table.place_of(identity), None),
-        }
+        both!(self, table => table.remove(table.place_of(identity), None))
     }
 
     /// Adds so many copies.
     pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
-        match self {
-            Self::Blocks(table) => table.add(group),
-            Self::Packed(table) => table.add(group),
-        }
+        both!(self, table => table.add(group))
     }
 
     /// Takes so many copies away; on an error some are gone.
     pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
-        match self {
-            Self::Blocks(table) => table.take(group),
-            Self::Packed(table) => table.take(group),
-        }
+        both!(self, table => table.take(group))
     }
 
     /// How often identities of a location of the blocks in front are in, all together.
     pub(super) fn count_between(&self, range: Range<u64>) -> u64 {
-        match self {
-            Self::Blocks(table) => table.count_between(range),
-            Self::Packed(table) => table.count_between(range),
-        }
+        both!(self, table => table.count_between(range))
     }
 
     /// Removes all of a location of the blocks in front if they fit into `gone`: their fingerprints, and how many.
     pub(super) fn remove_all(&mut self, range: Range<u64>, gone: &mut [u32]) -> Option<usize> {
-        match self {
-            Self::Blocks(table) => table.remove_all(range, gone),
-            Self::Packed(table) => table.remove_all(range, gone),
-        }
+        both!(self, table => table.remove_all(range, gone))
     }
 
     /// All that is in, in order.
     pub(super) fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
-        match self {
-            Self::Blocks(table) => table.for_each_group(take),
-            Self::Packed(table) => table.for_each_group(take),
-        }
+        both!(self, table => table.for_each_group(take));
     }
 
     pub(super) fn validate(&self) -> Result<(), Invalid> {
-        match self {
-            Self::Blocks(table) => table.validate(),
-            Self::Packed(table) => table.validate(),
-        }
+        both!(self, table => table.validate())
     }
 
     pub(super) fn lines_to_contain(&self, identity: u64) -> u32 {
-        match self {
-            Self::Blocks(table) => table.lines_to_contain(table.place_of(identity)),
-            Self::Packed(table) => table.lines_to_contain(table.place_of(identity)),
-        }
+        both!(self, table => table.lines_to_contain(table.place_of(identity)))
     }
 
     pub(super) fn lines_to_insert(&self, identity: u64) -> u32 {
-        match self {
-            Self::Blocks(table) => table.lines_to_insert(table.place_of(identity)),
-            Self::Packed(table) => table.lines_to_insert(table.place_of(identity)),
-        }
+        both!(self, table => table.lines_to_insert(table.place_of(identity)))
     }
 }

@@ -223,11 +223,6 @@ impl BlockedRankParams {
         self.front.bits()
     }
 
-    /// What decides answers beside hash, seed and content.
-    pub(crate) fn content_params(&self) -> [(&'static str, u64); 1] {
-        [("universe", self.universe())]
-    }
-
     /// The same identities in twice the blocks.
     pub(super) fn grown(&self) -> Result<Self, InvalidParam> {
         let Level { blocks, locations, cells, fingerprint, capacity } = self.front;

@@ -8,7 +8,7 @@ use crate::digest::Digest;
 
 /// Where a key belongs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub struct Place {
     pub(super) block: u64,
     pub(super) location: u32,
     pub(super) print: u32,

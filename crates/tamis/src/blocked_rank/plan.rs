@@ -12,6 +12,7 @@ use crate::rank_indexed::model::{Layout, rate_of};
 use crate::rank_indexed::optimise::{Demand, optimise};
 use crate::rank_indexed::{RankIndexed, RankParams};
 use crate::spec::{Goal, InvalidParam, Kind, PlanError, Prediction, Size};
+use crate::stored::Stored;
 
 /// Filters are planned so full that this share of the keys lives in the back table: 5% with bytes, 9% with the widest
 /// fingerprints. Fuller ones would be smaller, by up to a fifth of a bit with bytes and half a bit with wide ones, and slower.

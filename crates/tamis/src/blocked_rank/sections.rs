@@ -9,7 +9,8 @@ use super::back::Back;
 use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::Words;
-use crate::group::{put_groups, section};
+use crate::group::{Group, put_groups, section};
+use crate::identities::Table as _;
 use crate::rank_indexed::raw;
 use crate::spec::{Invalid, Params, WireError};
 use crate::wire::{self, Encoding, Frame, Payload};
@@ -41,7 +42,7 @@ pub(super) fn encode(table: &Table) -> Vec<Payload<'_>> {
 
 /// The back table as identities in order.
 fn encode_listed(table: &Table) -> Vec<Payload<'_>> {
-    let params = table.layout();
+    let params = table.params();
     let (groups, universe) = (table.back_groups(), params.universe());
     let back = section::pack(BACK, &groups, universe, 0, params.back_bits().div_ceil(8));
     vec![Payload::raw(BLOCKS, table.words()), back]
@@ -119,28 +120,17 @@ pub(super) fn planned_bytes(params: &BlockedRankParams, in_back: u64) -> f64 {
     wire::planned_sections(BlockedRankParams::NAMES.len(), &sections) as f64
 }
 
-fn table_bytes(params: &BlockedRankParams) -> u64 {
-    (params.bits() + params.back_bits()).div_ceil(8)
-}
-
-/// The packed section of a table.
-pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
-    let mut groups = Vec::new();
-    table.for_each_group(&mut |group| groups.push(group));
-    let params = table.layout();
-    section::pack(section::IDENTITIES, &groups, params.universe(), 0, table_bytes(&params))
-}
-
-/// A table from its packed section.
-pub(super) fn unpack(frame: &mut Frame<'_>, params: BlockedRankParams) -> Result<Table, WireError> {
-    let (universe, bytes) = (params.universe(), table_bytes(&params));
-    let groups = section::unpack(frame, section::IDENTITIES, universe, 0, bytes)?;
+/// A table of these groups, within what reading may take.
+pub(super) fn unpack(
+    frame: &mut Frame<'_>,
+    params: BlockedRankParams,
+    groups: Vec<Group>,
+) -> Result<Table, WireError> {
     let budget = frame.budget();
-    budget.take((params.bits() + params.back_bits()).div_ceil(8))?;
+    budget.take(Table::decoded_bytes(&params))?;
     let mut table = Table::new(params)?;
     table.back_mut().spill_mut().begin_reading(budget);
-    table.fill(groups).map_err(|_| section::no_memory(u64::MAX))?;
+    table.lay_out(groups).map_err(|_| section::no_memory(u64::MAX))?;
     table.back_mut().spill_mut().end_reading();
-    frame.is_sound();
     Ok(table)
 }

@@ -22,9 +22,10 @@ use super::params::{BlockedParams, BloomParams};
 use super::{BlockedBloom, Bloom, distinct_lines};
 use crate::bits::{AHEAD, AtomicWords, BitVec, Line, Tally};
 use crate::digest::Digest;
-use crate::filter::{Filter, Stored};
+use crate::filter::Filter;
 use crate::key::Key;
 use crate::spec::Label;
+use crate::stored::Stored;
 
 /// A [`Bloom`] filter that takes keys through a shared reference; see [the module](self) for what its answers mean.
 ///

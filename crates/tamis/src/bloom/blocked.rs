@@ -2,15 +2,21 @@
 
 use alloc::vec;
 
+use super::model;
 use super::params::BlockedParams;
 use crate::bits::{self, OutOfMemory, Words};
 use crate::block::Backend;
-use crate::coder::Packing;
-use crate::delta::Flips;
+use crate::change::{Change, Flips, OTHER_KIND, Shape};
+use crate::coder::{self, Packing};
 use crate::digest::Digest;
-use crate::filter::{Filter, Insert, Stored};
-use crate::spec::{Full, Invalid, Kind, Label, Mismatch, Params, WireError};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload};
+use crate::filter::{Filter, Insert};
+use crate::spec::{
+    Full, Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params, PlanError,
+    Prediction, Traffic, WireError,
+};
+use crate::stored::Stored;
+use crate::traffic;
+use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 
 /// The section that holds the blocks.
 const ARRAY: u8 = 0;
@@ -42,46 +48,13 @@ impl BlockedBloom {
         Self { params, label, words, backend: Backend::detect() }
     }
 
-    /// All words, to write.
-    #[cfg(feature = "std")]
-    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
-        self.words.as_mut_slice()
-    }
-
     pub(super) fn into_words(self) -> Words {
         self.words
-    }
-
-    /// All words.
-    pub(crate) fn words(&self) -> &Words {
-        &self.words
-    }
-
-    /// Flips bits.
-    pub(crate) fn flip(&mut self, flips: &Flips) -> Result<(), &'static str> {
-        flips.apply(self.words.as_mut_slice())
-    }
-
-    pub(crate) fn label_mut(&mut self) -> &mut Label {
-        &mut self.label
     }
 
     /// The words of each block.
     pub fn blocks(&self) -> impl Iterator<Item = &[u64]> {
         self.words.as_slice().chunks_exact(self.params.words_per_block())
-    }
-
-    /// Adds the keys of another filter: the result is what inserting both sets into one filter gives.
-    pub fn union(&mut self, other: &Self) -> Result<(), Mismatch> {
-        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check("blocks", &self.params.blocks(), &other.params.blocks())?;
-        Mismatch::check("block", &self.params.block(), &other.params.block())?;
-        Mismatch::check("hashes", &self.params.hashes(), &other.params.hashes())?;
-        for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
-            *word |= other;
-        }
-        self.label.merge(&other.label);
-        Ok(())
     }
 }
 
@@ -116,11 +89,14 @@ impl Filter for BlockedBloom {
     }
 
     fn fill(&self) -> f64 {
-        let ones: u64 = self.blocks().map(|block| u64::from(super::ones(block))).sum();
-        ones as f64 / self.params.bits() as f64
+        self.words.ones() as f64 / self.params.bits() as f64
     }
 
     fn blocks_to_contain(&self, _: Digest) -> u32 {
+        1
+    }
+
+    fn blocks_to_insert(&self, _: Digest) -> u32 {
         1
     }
 }
@@ -138,15 +114,36 @@ impl Insert for BlockedBloom {
         self.label.keys = self.label.keys.saturating_add(digests.len() as u64);
         Ok(())
     }
-
-    fn blocks_to_insert(&self, _: Digest) -> u32 {
-        1
-    }
 }
 
 impl Stored for BlockedBloom {
     const KIND: Kind = Kind::Blocked;
     type Params = BlockedParams;
+    const CAN: &'static [Operation] = &[Operation::Insert, Operation::Merge];
+    const REASON: &'static str = "one cache line a lookup, for somewhat more memory than bloom";
+
+    fn least(goal: &Goal) -> Result<BlockedParams, PlanError> {
+        model::plan_blocked(goal)
+    }
+
+    fn predict(params: &BlockedParams, keys: u64) -> Prediction {
+        model::predict_blocked(params, keys)
+    }
+
+    fn traffic(
+        params: &BlockedParams,
+        keys: u64,
+        _: &Prediction,
+        replaced: Option<u64>,
+    ) -> Traffic {
+        let names = BlockedParams::NAMES.len();
+        let blocks = (params.blocks(), params.block().into());
+        traffic::Bits::in_blocks(names, blocks, params.hashes(), keys).traffic(keys, replaced)
+    }
+
+    fn explain(params: &BlockedParams, keys: u64, _: &Prediction, out: &mut Lines) {
+        model::explain_blocked(out, params, keys);
+    }
 
     fn params(&self) -> BlockedParams {
         self.params
@@ -154,6 +151,27 @@ impl Stored for BlockedBloom {
 
     fn new(params: BlockedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
         Ok(Self::from_parts(params, label.into(), Words::zeroed(params.bits() / 64)?))
+    }
+
+    #[cfg(feature = "std")]
+    fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
+        let params = self.params;
+        super::parallel::fill(self.words.as_mut_slice(), keys, threads, |key| {
+            params.positions(key)
+        });
+        self.label.keys = self.label.keys.saturating_add(keys.len() as u64);
+        true
+    }
+
+    /// The result is what inserting both sets into one filter gives.
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
+        Mismatch::check_params(&self.params, &other.params)?;
+        for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
+            *word |= other;
+        }
+        self.label.merge(&other.label);
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -172,18 +190,49 @@ impl Stored for BlockedBloom {
     }
 
     fn encode(&self) -> Encoded<'_> {
-        wire::encode(self, vec![Payload::raw(ARRAY, &self.words)])
+        self.frame(vec![Payload::raw(ARRAY, &self.words)])
     }
 
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let words = self.words.as_slice();
         let bytes = how.into().array(words, self.params.bits());
-        wire::encode(self, vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
+        self.frame(vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
-        let (label, params) = frame.begin::<Self>()?;
+        let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.bits())?;
         Ok(Self::from_parts(params, label, words))
     }
+
+    fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    fn diff(&self, new: &Self) -> Option<Change> {
+        Some(Change::Bits(Flips::between(&self.words, &new.words, self.params.bits())))
+    }
+
+    fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
+        let Change::Bits(flips) = change else { return Err(OTHER_KIND) };
+        flips.apply(self.words.as_mut_slice())
+    }
+
+    fn shape(content: &[u64]) -> Option<Shape> {
+        BlockedParams::from_values(content).ok().map(|params| Shape::Bits(params.bits()))
+    }
+
+    fn entropy_bits(&self) -> f64 {
+        coder::entropy_bits(self.params.bits(), self.words.ones())
+    }
+
+    fn array(&self) -> Option<(u64, u64)> {
+        Some((self.params.bits(), self.words.ones()))
+    }
+
+    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        Some(self)
+    }
 }
+
+face!(BlockedBloom);

@@ -3,17 +3,23 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::model;
 use super::params::{BloomParams, CountingParams};
 use super::plain::Bloom;
 use crate::address::probes;
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
-use crate::coder::{Packing, planes};
-use crate::delta::Steps;
+use crate::change::{Change, OTHER_KIND, Shape, Steps};
+use crate::coder::{Effort, Packing, planes};
 use crate::digest::Digest;
-use crate::filter::{Count, Filter, Insert, Remove, Stored};
+use crate::filter::{Count, Filter, Insert, Remove};
 use crate::group::section;
-use crate::spec::{Absent, Full, Invalid, InvalidParam, Kind, Label, Mismatch, Params, WireError};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
+use crate::spec::{
+    Absent, Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, MergeError, Mismatch, Operation,
+    Params, PlanError, Prediction, Traffic, WireError,
+};
+use crate::stored::Stored;
+use crate::traffic;
+use crate::wire::{ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
 
 /// The section that holds the counters.
 const ARRAY: u8 = 0;
@@ -42,15 +48,6 @@ pub struct CountingBloom {
 }
 
 impl CountingBloom {
-    /// Moves counters up or down.
-    pub(crate) fn step(&mut self, steps: &Steps) -> Result<(), &'static str> {
-        steps.apply(&mut self.counters)
-    }
-
-    pub(crate) fn label_mut(&mut self) -> &mut Label {
-        &mut self.label
-    }
-
     fn unpack(frame: &mut Frame<'_>, params: CountingParams) -> Result<Packed, WireError> {
         let (bytes, decoded) = frame.packed(ARRAY)?;
         section::check_decoded(decoded, params.bits().div_ceil(64) * 8)?;
@@ -74,21 +71,6 @@ impl CountingBloom {
     pub fn saturated(&self) -> u64 {
         let most = self.counters.max_value();
         self.counters.iter().filter(|&counter| counter == most).count() as u64
-    }
-
-    /// Adds the keys of another filter, counts and all.
-    pub fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
-        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check("counters", &self.params.counters(), &other.params.counters())?;
-        Mismatch::check("hashes", &self.params.hashes(), &other.params.hashes())?;
-        Mismatch::check("width", &self.params.width(), &other.params.width())?;
-        let most = self.counters.max_value();
-        for index in 0..self.params.counters() {
-            let sum = self.counters.get(index) + other.counters.get(index);
-            self.counters.set(index, sum.min(most));
-        }
-        self.label.merge(&other.label);
-        Ok(())
     }
 
     /// The plain filter that gives the same answers, in a quarter of the memory (with 4-bit counters): what an
@@ -154,6 +136,10 @@ impl Filter for CountingBloom {
             .take_while(|&at| core::mem::replace(&mut going, self.counters.get(at) > 0));
         super::distinct_lines(read.map(|at| self.line_of(at)))
     }
+
+    fn blocks_to_insert(&self, digest: Digest) -> u32 {
+        super::distinct_lines(self.probes(digest).map(|at| self.line_of(at)))
+    }
 }
 
 impl Insert for CountingBloom {
@@ -168,10 +154,6 @@ impl Insert for CountingBloom {
         }
         self.label.keys = self.label.keys.saturating_add(1);
         Ok(new)
-    }
-
-    fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        super::distinct_lines(self.probes(digest).map(|at| self.line_of(at)))
     }
 }
 
@@ -213,6 +195,38 @@ impl Count for CountingBloom {
 impl Stored for CountingBloom {
     const KIND: Kind = Kind::Counting;
     type Params = CountingParams;
+    const CAN: &'static [Operation] =
+        &[Operation::Insert, Operation::Remove, Operation::Count, Operation::Merge];
+    const REASON: &'static str =
+        "keys can be removed and counted, for four times the memory of bloom";
+    const POSITION_BITS: f64 = 4.0;
+
+    fn least(goal: &Goal) -> Result<CountingParams, PlanError> {
+        model::plan_counting(goal)
+    }
+
+    fn predict(params: &CountingParams, keys: u64) -> Prediction {
+        model::predict_counting(params, keys)
+    }
+
+    fn traffic(
+        params: &CountingParams,
+        keys: u64,
+        _: &Prediction,
+        replaced: Option<u64>,
+    ) -> Traffic {
+        let (counters, hashes) = (params.counters(), params.hashes());
+        let shape = traffic::model::Shape { positions: counters, hashes, keys };
+        let deviation = shape.deviation_bits(traffic::model::Message::Counters);
+        let params = CountingParams::NAMES.len();
+        traffic::Counters { params, number: counters, hashes, deviation }.traffic(keys, replaced)
+    }
+
+    fn explain(params: &CountingParams, keys: u64, _: &Prediction, out: &mut Lines) {
+        let (m, c) = (params.counters(), params.width());
+        model::explain_positions(out, m, params.hashes(), keys);
+        out.add("memory", format_args!("{c} m = {} bits", params.bits()));
+    }
 
     fn params(&self) -> CountingParams {
         self.params
@@ -221,6 +235,19 @@ impl Stored for CountingBloom {
     fn new(params: CountingParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
         let counters = Packed::zeroed(params.counters(), params.width())?;
         Ok(Self { params, label: label.into(), counters })
+    }
+
+    /// Counts are added.
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
+        Mismatch::check_params(&self.params, &other.params)?;
+        let most = self.counters.max_value();
+        for index in 0..self.params.counters() {
+            let sum = self.counters.get(index) + other.counters.get(index);
+            self.counters.set(index, sum.min(most));
+        }
+        self.label.merge(&other.label);
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -239,7 +266,7 @@ impl Stored for CountingBloom {
     }
 
     fn encode(&self) -> Encoded<'_> {
-        wire::encode(self, vec![Payload::raw(ARRAY, self.counters.words())])
+        self.frame(vec![Payload::raw(ARRAY, self.counters.words())])
     }
 
     /// Counters as planes of bits: whether they are above 0, which of those are above 1, and so on; or as they are where
@@ -251,11 +278,11 @@ impl Stored for CountingBloom {
         if !planes::put(&mut bytes, &self.counters.iter(), effort) || bytes.len() as u64 > decoded {
             return self.encode();
         }
-        wire::encode(self, vec![Payload::packed(ARRAY, bytes, decoded)])
+        self.frame(vec![Payload::packed(ARRAY, bytes, decoded)])
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
-        let (label, params) = frame.begin::<Self>()?;
+        let (label, params) = Self::begin(frame)?;
         if frame.next_encoding() == Some(Encoding::Packed) {
             let counters = Self::unpack(frame, params)?;
             return Ok(Self { params, label, counters });
@@ -265,4 +292,44 @@ impl Stored for CountingBloom {
             .ok_or(super::STRAY_BITS)?;
         Ok(Self { params, label, counters })
     }
+
+    fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    fn diff(&self, new: &Self) -> Option<Change> {
+        Some(Change::Counters(Steps::between(&self.counters, &new.counters)))
+    }
+
+    fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
+        let Change::Counters(steps) = change else { return Err(OTHER_KIND) };
+        steps.apply(&mut self.counters)
+    }
+
+    fn shape(content: &[u64]) -> Option<Shape> {
+        let params = CountingParams::from_values(content).ok()?;
+        Some(Shape::Counters { counters: params.counters(), width: params.width() })
+    }
+
+    fn entropy_bits(&self) -> f64 {
+        planes::entropy_bits(self.counters.iter())
+    }
+
+    fn coder_name(&self, _: Effort) -> &'static str {
+        "planes"
+    }
+
+    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        Some(self)
+    }
+
+    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
+        Some(self)
+    }
+
+    fn as_count(&self) -> Option<&dyn Count> {
+        Some(self)
+    }
 }
+
+face!(CountingBloom);

@@ -24,6 +24,8 @@ pub mod atomic;
 mod blocked;
 mod counting;
 pub mod model;
+#[cfg(feature = "std")]
+mod parallel;
 mod params;
 mod plain;
 

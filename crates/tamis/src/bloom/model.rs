@@ -22,40 +22,14 @@
 use alloc::vec::Vec;
 
 use super::params::{BlockedParams, BloomParams, CountingParams, MAX_HASHES, MAX_POSITIONS};
-use super::{BlockedBloom, Bloom, CountingBloom};
 use crate::address::MAX_BLOCK_PROBES;
 use crate::bits::Line;
-use crate::digest::Hasher;
-use crate::filter::Stored;
 use crate::math::occupancy::{Occupancy, expected_power, power_spread};
 use crate::math::solve::first_true;
 use crate::math::tail::{binomial_above, binomial_pmf};
-use crate::spec::{Goal, Label, Params, PlanError, Prediction, Size, digest_floor};
+use crate::spec::{Goal, Lines, Params, PlanError, Prediction, Size, digest_floor};
+use crate::traffic::model::Shape;
 use crate::wire::{self, Encoding};
-
-impl Bloom {
-    /// An empty filter for so many keys at this rate, with XXH3 and seed 0.
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
-        let params = plan_bloom(&Goal::rate(keys, rate))?;
-        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
-    }
-}
-
-impl CountingBloom {
-    /// An empty filter for so many keys at this rate, with 4-bit counters, XXH3 and seed 0.
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
-        let params = plan_counting(&Goal::rate(keys, rate))?;
-        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
-    }
-}
-
-impl BlockedBloom {
-    /// An empty filter for so many keys at this rate, with 512-bit blocks, XXH3 and seed 0.
-    pub fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
-        let params = plan_blocked(&Goal::rate(keys, rate))?;
-        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
-    }
-}
 
 /// The expected rate of a plain or counting filter.
 pub fn rate(positions: u64, hashes: u32, keys: u64) -> f64 {
@@ -326,4 +300,35 @@ fn candidate_hashes(
     let high = (libm::ceil(plain) as u32 + 1).clamp(1, MAX_BLOCK_PROBES);
     let low = (libm::floor(plain / 3.0) as u32).clamp(1, high.min(8));
     low..=high
+}
+
+/// How the rate of a plain or counting filter comes about: paper 004, section II-A.
+pub(crate) fn explain_positions(out: &mut Lines, m: u64, k: u32, n: u64) {
+    let shape = Shape { positions: m, hashes: k, keys: n };
+    out.add("symbols", format_args!("n = {n} keys, m = {m} positions, k = {k} of them a key"));
+    out.add("load", format_args!("x = k n / m = {:.5}", shape.load()));
+    out.add("zeros", format_args!("p = (1 - 1/m)^(k n) = {:.5}", shape.exact_zeros()));
+    out.add(
+        "rate",
+        format_args!(
+            "f = E[(X/m)^k] + n / 2^64 = {:.4e}; in the limit (1 - p)^k = {:.4e}",
+            rate(m, k, n),
+            shape.limit_rate()
+        ),
+    );
+}
+
+/// How a blocked filter's prediction comes about.
+pub(super) fn explain_blocked(out: &mut Lines, params: &BlockedParams, n: u64) {
+    let (b, size, k) = (params.blocks(), params.block(), params.hashes());
+    out.add("symbols", format_args!("n = {n} keys, b = {b} blocks of B = {size} bits, k = {k}"));
+    out.add("load", format_args!("j ~ binomial(n, 1/b), n / b = {:.3}", n as f64 / b as f64));
+    out.add(
+        "rate",
+        format_args!(
+            "f = sum over j of P(j) E[(X/B)^k] + n / 2^64 = {:.4e}, X bits set by j k throws",
+            blocked_rate(params, n)
+        ),
+    );
+    out.add("memory", format_args!("b B = {} bits", params.bits()));
 }

@@ -2,14 +2,21 @@
 
 use alloc::vec;
 
+use super::model;
 use super::params::BloomParams;
 use crate::bits::{self, BitVec, Line, OutOfMemory};
-use crate::coder::Packing;
-use crate::delta::Flips;
+use crate::change::{Change, Flips, OTHER_KIND, Shape};
+use crate::coder::{self, Packing};
 use crate::digest::Digest;
-use crate::filter::{Filter, Insert, Stored};
-use crate::spec::{Full, Invalid, Kind, Label, Mismatch, Params, WireError};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload};
+use crate::filter::{Filter, Insert};
+use crate::math::occupancy::variance_occupied;
+use crate::spec::{
+    Full, Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params, PlanError,
+    Prediction, Traffic, WireError,
+};
+use crate::stored::Stored;
+use crate::traffic;
+use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 
 /// The section that holds the bit array.
 const ARRAY: u8 = 0;
@@ -36,36 +43,13 @@ impl Bloom {
         Self { params, label, bits }
     }
 
-    /// All words, to write. The caller sets no bit beyond the end.
-    #[cfg(feature = "std")]
-    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
-        self.bits.words_mut()
-    }
-
     pub(super) fn into_bits(self) -> BitVec {
         self.bits
-    }
-
-    /// Flips bits.
-    pub(crate) fn flip(&mut self, flips: &Flips) -> Result<(), &'static str> {
-        flips.apply(self.bits.words_mut())
-    }
-
-    pub(crate) fn label_mut(&mut self) -> &mut Label {
-        &mut self.label
     }
 
     /// The bit array.
     pub fn bits(&self) -> &BitVec {
         &self.bits
-    }
-
-    /// Adds the keys of another filter: the result is what inserting both sets into one filter gives.
-    pub fn union(&mut self, other: &Self) -> Result<(), Mismatch> {
-        self.check_compatible(other)?;
-        self.bits.union(&other.bits);
-        self.label.merge(&other.label);
-        Ok(())
     }
 
     /// Keeps the bits that both filters have. Every key that is in both sets stays; the rate is at most that of
@@ -80,8 +64,7 @@ impl Bloom {
 
     fn check_compatible(&self, other: &Self) -> Result<(), Mismatch> {
         Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check("bits", &self.params.bits(), &other.params.bits())?;
-        Mismatch::check("hashes", &self.params.hashes(), &other.params.hashes())
+        Mismatch::check_params(&self.params, &other.params)
     }
 
     /// How many distinct keys are in, estimated from the fill: ln(1 - fill) / (k ln(1 - 1/m)). Infinite when
@@ -138,6 +121,11 @@ impl Filter for Bloom {
             .take_while(|&at| core::mem::replace(&mut going, bits::test(words, at)));
         super::distinct_lines(read.map(|at| at / Line::BITS))
     }
+
+    fn blocks_to_insert(&self, digest: Digest) -> u32 {
+        let all = self.params.positions(digest);
+        super::distinct_lines(all.map(|at| at / Line::BITS))
+    }
 }
 
 impl Insert for Bloom {
@@ -151,16 +139,36 @@ impl Insert for Bloom {
         self.label.keys = self.label.keys.saturating_add(1);
         Ok(new)
     }
-
-    fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        let all = self.params.positions(digest);
-        super::distinct_lines(all.map(|at| at / Line::BITS))
-    }
 }
 
 impl Stored for Bloom {
     const KIND: Kind = Kind::Bloom;
     type Params = BloomParams;
+    const CAN: &'static [Operation] = &[Operation::Insert, Operation::Merge];
+    const REASON: &'static str =
+        "the least memory of the Bloom kinds; a lookup that hits reads k cache lines";
+
+    fn least(goal: &Goal) -> Result<BloomParams, PlanError> {
+        model::plan_bloom(goal)
+    }
+
+    fn predict(params: &BloomParams, keys: u64) -> Prediction {
+        model::predict_bloom(params, keys)
+    }
+
+    fn traffic(params: &BloomParams, keys: u64, _: &Prediction, replaced: Option<u64>) -> Traffic {
+        let (bits, hashes) = (params.bits(), params.hashes());
+        let variance = variance_occupied(bits, keys.saturating_mul(hashes.into()));
+        // A throw that meets one of the same key is one of the meetings of all throws.
+        let each = hashes.into();
+        let params = BloomParams::NAMES.len();
+        traffic::Bits { params, size: bits, each, variance }.traffic(keys, replaced)
+    }
+
+    fn explain(params: &BloomParams, keys: u64, _: &Prediction, out: &mut Lines) {
+        model::explain_positions(out, params.bits(), params.hashes(), keys);
+        out.add("memory", format_args!("m = {} bits, in whole cache lines", params.bits()));
+    }
 
     fn params(&self) -> BloomParams {
         self.params
@@ -168,6 +176,22 @@ impl Stored for Bloom {
 
     fn new(params: BloomParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
         Ok(Self { params, label: label.into(), bits: BitVec::zeroed(params.bits())? })
+    }
+
+    #[cfg(feature = "std")]
+    fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
+        let params = self.params;
+        super::parallel::fill(self.bits.words_mut(), keys, threads, |key| params.positions(key));
+        self.label.keys = self.label.keys.saturating_add(keys.len() as u64);
+        true
+    }
+
+    /// The result is what inserting both sets into one filter gives.
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.check_compatible(other)?;
+        self.bits.union(&other.bits);
+        self.label.merge(&other.label);
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -186,19 +210,51 @@ impl Stored for Bloom {
     }
 
     fn encode(&self) -> Encoded<'_> {
-        wire::encode(self, vec![Payload::raw(ARRAY, self.bits.words())])
+        self.frame(vec![Payload::raw(ARRAY, self.bits.words())])
     }
 
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let words = self.bits.words().as_slice();
         let bytes = how.into().array(words, self.params.bits());
-        wire::encode(self, vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
+        self.frame(vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
-        let (label, params) = frame.begin::<Self>()?;
+        let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.bits())?;
         let bits = BitVec::from_words(words, params.bits()).ok_or(super::STRAY_BITS)?;
         Ok(Self { params, label, bits })
     }
+
+    fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    fn diff(&self, new: &Self) -> Option<Change> {
+        let (old, new) = (self.bits.words(), new.bits.words());
+        Some(Change::Bits(Flips::between(old, new, self.params.bits())))
+    }
+
+    fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
+        let Change::Bits(flips) = change else { return Err(OTHER_KIND) };
+        flips.apply(self.bits.words_mut())
+    }
+
+    fn shape(content: &[u64]) -> Option<Shape> {
+        BloomParams::from_values(content).ok().map(|params| Shape::Bits(params.bits()))
+    }
+
+    fn entropy_bits(&self) -> f64 {
+        coder::entropy_bits(self.bits.len(), self.bits.ones())
+    }
+
+    fn array(&self) -> Option<(u64, u64)> {
+        Some((self.bits.len(), self.bits.ones()))
+    }
+
+    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        Some(self)
+    }
 }
+
+face!(Bloom);

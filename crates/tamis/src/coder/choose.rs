@@ -1,6 +1,7 @@
 //! Which coder, from the count of ones alone.
 
 use super::{BITS_PER_BYTE, gaps, rans};
+use crate::math::gamma::ln_choose;
 
 /// What matters more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,11 @@ pub fn entropy_bits(bits: u64, ones: u64) -> f64 {
         if count == 0 { 0.0 } else { count as f64 * libm::log2(bits as f64 / count as f64) }
     };
     part(ones) + part(bits.saturating_sub(ones))
+}
+
+/// Bits that `count` different numbers below `universe` take at least.
+pub(crate) fn set_bits(universe: u64, count: u64) -> f64 {
+    ln_choose(universe, count) / core::f64::consts::LN_2
 }
 
 /// The size of a frame in bits, as the model expects it; None if the coder declines such an array.

@@ -50,6 +50,7 @@ mod tests;
 
 use alloc::{vec, vec::Vec};
 
+pub(crate) use choose::set_bits;
 pub use choose::{Coder, Effort, choose, entropy_bits, predicted_bits};
 pub use error::CoderError;
 pub(crate) use gaps::sorted_bits;

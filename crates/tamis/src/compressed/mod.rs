@@ -27,13 +27,12 @@
 
 pub mod elias_fano;
 mod filter;
-pub mod model;
 pub mod optimise;
 mod packed;
 pub mod sorted_list;
 
+pub use crate::traffic::model;
 pub use filter::{CompressedBloom, CompressedParams};
-pub(crate) use filter::{plan, predict};
 pub use packed::PackedBloom;
 
 use crate::bits::OutOfMemory;

@@ -16,10 +16,10 @@
 use alloc::vec::Vec;
 use core::f64::consts::LN_2;
 
-use super::model::{Message, Shape};
 use crate::bloom::model::rate as exact_rate;
 use crate::bloom::{MAX_HASHES, MAX_POSITIONS};
 use crate::math::solve::first_true;
+use crate::traffic::model::{Message, Shape};
 
 /// No array is loaded beyond this: it would let through all but e^-32 of the strangers.
 const MAX_LOAD: f64 = 32.0;

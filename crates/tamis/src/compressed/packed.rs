@@ -5,6 +5,7 @@ use crate::coder::{CoderError, PieceReader};
 use crate::digest::Digest;
 use crate::key::Key;
 use crate::spec::{Invalid, Label, Limits, WireError};
+use crate::stored::Stored;
 use crate::wire::Frame;
 
 /// A plain filter in pieces, as [`Packing`](crate::Packing) writes it, that is never unpacked as a whole.
@@ -38,7 +39,7 @@ impl<'a> PackedBloom<'a> {
     pub fn open(bytes: &'a [u8], limits: Limits) -> Result<Self, WireError> {
         let mut source = bytes;
         let mut frame = Frame::read(&mut source, Limits::NONE)?;
-        let (label, params) = frame.begin::<Bloom>()?;
+        let (label, params) = Bloom::begin(&frame)?;
         let (data, decoded) = frame.packed_in_place(bytes)?;
         frame.finish()?;
         if decoded != params.bits().div_ceil(64) * 8 {

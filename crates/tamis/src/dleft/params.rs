@@ -110,11 +110,6 @@ impl DLeftParams {
         self.all_cells() * u64::from(self.cell_bits())
     }
 
-    /// What decides answers beside hash, seed and content.
-    pub(crate) fn content_params(&self) -> [(&'static str, u64); 2] {
-        [("universe", self.universe()), ("value", self.value.into())]
-    }
-
     /// The same identities in twice the buckets.
     pub(super) fn grown(&self) -> Result<Self, InvalidParam> {
         let Self { subtables, buckets, cells, remainder, value } = *self;

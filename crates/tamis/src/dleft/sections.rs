@@ -9,7 +9,8 @@ use super::bucket::{Cell, max_count};
 use super::params::{COUNTER_BITS, DLeftParams};
 use super::table::Table;
 use crate::bits::{BitReader, BitWriter};
-use crate::group::section;
+use crate::group::{Group, section};
+use crate::identities::Table as _;
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
 
@@ -18,10 +19,6 @@ const CELLS: u8 = 0;
 pub(super) const LOAD_BITS: u32 = 4;
 
 const ENDS: Invalid = Invalid("the cells end before the buckets do");
-
-fn table_bytes(params: &DLeftParams) -> u64 {
-    params.bits().div_ceil(8)
-}
 
 /// The sections of a table.
 pub(super) fn encode<'a>(table: &Table) -> Vec<Payload<'a>> {
@@ -35,7 +32,7 @@ pub(super) fn encode<'a>(table: &Table) -> Vec<Payload<'a>> {
             cells.put(value, params.value());
         }
     }
-    let mut payloads = vec![Payload::trimmed(CELLS, cells.finish(), table_bytes(params))];
+    let mut payloads = vec![Payload::trimmed(CELLS, cells.finish(), Table::decoded_bytes(&params))];
     if !table.stash().is_empty() {
         payloads.push(section::list(section::LIST, table.stash().entries()));
     }
@@ -45,12 +42,12 @@ pub(super) fn encode<'a>(table: &Table) -> Vec<Payload<'a>> {
 /// A table from its sections; whether each identity is where it may be is for `validate` to say.
 pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table, WireError> {
     let (bytes, decoded) = frame.trimmed(CELLS)?;
-    section::check_decoded(decoded, table_bytes(&params))?;
+    section::check_decoded(decoded, Table::decoded_bytes(&params))?;
     // Every bucket has its number at least, so that a short input cannot ask for a large table.
     if bytes.len() as u64 * 8 / u64::from(LOAD_BITS) < params.all_buckets() {
         return Err(ENDS.into());
     }
-    frame.budget().take(table_bytes(&params))?;
+    frame.budget().take(Table::decoded_bytes(&params))?;
     let mut table = Table::new(params)?;
     let mut reader = BitReader::new(&bytes);
     for bucket in 0..params.all_buckets() {
@@ -83,29 +80,17 @@ fn read_cell(reader: &mut BitReader<'_>, params: &DLeftParams) -> Option<Cell> {
     })
 }
 
-/// The packed section of a table.
-pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
-    let params = table.params();
-    section::pack(
-        section::IDENTITIES,
-        &table.groups(),
-        params.universe(),
-        params.value(),
-        table_bytes(params),
-    )
-}
-
-/// A table from its packed section.
-pub(super) fn unpack(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table, WireError> {
-    let bytes = table_bytes(&params);
-    let groups =
-        section::unpack(frame, section::IDENTITIES, params.universe(), params.value(), bytes)?;
+/// A table of these groups, within what reading may take.
+pub(super) fn unpack(
+    frame: &mut Frame<'_>,
+    params: DLeftParams,
+    groups: &[Group],
+) -> Result<Table, WireError> {
     let budget = frame.budget();
-    budget.take(bytes)?;
+    budget.take(Table::decoded_bytes(&params))?;
     let mut table = Table::new(params)?;
     table.stash_mut().begin_reading(budget);
-    table.add_all(&groups, 0).map_err(|_| section::no_memory(u64::MAX))?;
+    table.add_all(groups, 0).map_err(|_| section::no_memory(u64::MAX))?;
     table.stash_mut().end_reading();
-    frame.is_sound();
     Ok(table)
 }

@@ -4,16 +4,22 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::assign::Assigner;
-use super::functions::{Family, key_crc, mixed, translated};
-use super::model::alike;
+use super::functions::{Family, Partition, key_crc, mixed, translated};
+use super::model::{self, alike};
 use super::optimise::plan;
 use super::params::PartitionedParams;
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
-use crate::coder::Packing;
+use crate::coder::{self, Packing};
 use crate::digest::{Digest, Hasher};
-use crate::filter::{Filter, Stored};
-use crate::spec::{BuildError, Goal, Invalid, Kind, Label, Params, WireError, digest_floor};
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Frame, Payload};
+use crate::filter::Filter;
+use crate::math::occupancy::mean_occupied;
+use crate::spec::{
+    BuildError, Goal, Invalid, Kind, Label, Lines, Operation, Params, PlanError, Prediction,
+    Traffic, WireError, digest_floor,
+};
+use crate::stored::Stored;
+use crate::traffic;
+use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 
 /// The sections: the bit array, and the choices where there are any.
 const ARRAY: u8 = 0;
@@ -42,48 +48,7 @@ impl PartitionedBloom {
     /// A filter of these keys with this rate, in the least memory.
     pub fn with_rate(rate: f64, hasher: Hasher, keys: &[Digest]) -> Result<Self, BuildError> {
         let params = plan(&Goal::rate(keys.len() as u64, rate))?;
-        Ok(Self::build(params, Label::planned(hasher, keys.len() as u64), keys)?)
-    }
-
-    /// A filter of these keys. Segments are built at once on as many threads as there are cores, with the same result on any
-    /// number of them.
-    pub fn build(
-        params: PartitionedParams,
-        label: impl Into<Label>,
-        keys: &[Digest],
-    ) -> Result<Self, OutOfMemory> {
-        let mut filter = Self::new(params, Label { keys: keys.len() as u64, ..label.into() })?;
-        let refused = OutOfMemory { bytes: keys.len() as u64 * 8 };
-        let mut sorted = Vec::new();
-        sorted.try_reserve_exact(keys.len()).map_err(|_| refused)?;
-        sorted.extend_from_slice(keys);
-        sorted.sort_unstable_by_key(|&key| (params.group(key), key));
-        sorted.dedup();
-
-        let segment_of = |key: &Digest| params.group(*key) / params.segment_groups();
-        let segments: Vec<&[Digest]> =
-            sorted.chunk_by(|a, b| segment_of(a) == segment_of(b)).collect();
-        let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
-        let segment_words = params.segment_bits().div_ceil(64) as usize;
-        let mut arrays: Vec<Option<&mut [u64]>> =
-            filter.bits.words_mut().chunks_mut(segment_words).map(Some).collect();
-        let work = segments.iter().zip(&mut chosen).filter_map(|(keys, chosen)| {
-            let array = arrays.get_mut(segment_of(keys.first()?) as usize)?.take()?;
-            Some((*keys, array, chosen))
-        });
-        for_each(segments.len(), work, |(keys, words, chosen)| {
-            *chosen = build_segment(&params, words, keys);
-        });
-        if let Some(choices) = &mut filter.choices {
-            for (keys, chosen) in segments.iter().zip(&chosen) {
-                store(&params, choices, keys, chosen);
-            }
-        }
-        Ok(filter)
-    }
-
-    pub(crate) fn label_mut(&mut self) -> &mut Label {
-        &mut self.label
+        Self::build(params, Label::planned(hasher, keys.len() as u64), keys)
     }
 
     /// The bit array.
@@ -240,12 +205,102 @@ impl Filter for PartitionedBloom {
 impl Stored for PartitionedBloom {
     const KIND: Kind = Kind::Partitioned;
     type Params = PartitionedParams;
+    const CAN: &'static [Operation] = &[];
+    const REASON: &'static str =
+        "less memory than compressed above 0.4%, built once in half a minute for a million keys";
+
+    fn least(goal: &Goal) -> Result<PartitionedParams, PlanError> {
+        plan(goal)
+    }
+
+    fn predict(params: &PartitionedParams, keys: u64) -> Prediction {
+        model::predict(params, keys)
+    }
+
+    fn traffic(params: &PartitionedParams, keys: u64, _: &Prediction, _: Option<u64>) -> Traffic {
+        let ones = model::expected_fill(params, keys) * params.bits() as f64;
+        let k = f64::from(params.hashes());
+        let array = traffic::array(params.bits(), ones, keys as f64 * k * k / 4.0);
+        // Choices look random: as they are, behind a byte.
+        let choices = (params.choice_bits() > 0).then(|| traffic::Coded {
+            bits: 8.0 * (1 + params.choice_bits().div_ceil(8)) as f64,
+            variance: 0.0,
+        });
+        let snapshot = traffic::frame(PartitionedParams::NAMES.len(), 0, array, choices);
+        Traffic { snapshot, delta: None }
+    }
+
+    fn explain(params: &PartitionedParams, n: u64, _: &Prediction, out: &mut Lines) {
+        let (m, g, k) = (params.bits(), params.groups(), params.hashes());
+        let h = params.candidates();
+        out.add("symbols", format_args!("n = {n} keys, m = {m} bits in {} segments, g = {g} groups, k = {k} of H = {h} functions", params.segments()));
+        let groups = match params.partition() {
+            Partition::Top => "by the top of the digest",
+            Partition::Rs => "by RS of the digest",
+        };
+        out.add("groups", format_args!("{groups}, n / g = {:.2} keys", n as f64 / g as f64));
+        let (candidates, floor) = match params.family() {
+            Family::Mixers => ("a mixer for each", "n / 2^64"),
+            Family::Crc => ("CRC-32 of the digest and a number", "n / 2^64 + n / (g 2^32)"),
+        };
+        out.add("functions", candidates);
+        let fill = model::expected_fill(params, n);
+        let plain = mean_occupied(m, n.saturating_mul(k.into())) / m as f64;
+        out.add("fill", format_args!("1 - z = {fill:.5}, where a plain filter has {plain:.5}"));
+        let rate = model::rate(params, n);
+        out.add("rate", format_args!("f = (1 - z)^k (1 - empty groups) + {floor} = {rate:.4e}"));
+        out.add(
+            "memory",
+            format_args!(
+                "m + g k ceil(log2(H + 1)) = {m} + {} bits, in whole cache lines",
+                params.choice_bits()
+            ),
+        );
+    }
+
+    /// Segments are built at once on as many threads as there are cores, with the same result on any
+    /// number of them.
+    fn build_in_parallel(
+        params: PartitionedParams,
+        label: impl Into<Label>,
+        keys: &[Digest],
+        _: usize,
+    ) -> Result<Self, BuildError> {
+        let mut filter = Self::new(params, Label { keys: keys.len() as u64, ..label.into() })?;
+        let refused = OutOfMemory { bytes: keys.len() as u64 * 8 };
+        let mut sorted = Vec::new();
+        sorted.try_reserve_exact(keys.len()).map_err(|_| refused)?;
+        sorted.extend_from_slice(keys);
+        sorted.sort_unstable_by_key(|&key| (params.group(key), key));
+        sorted.dedup();
+
+        let segment_of = |key: &Digest| params.group(*key) / params.segment_groups();
+        let segments: Vec<&[Digest]> =
+            sorted.chunk_by(|a, b| segment_of(a) == segment_of(b)).collect();
+        let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
+        let segment_words = params.segment_bits().div_ceil(64) as usize;
+        let mut arrays: Vec<Option<&mut [u64]>> =
+            filter.bits.words_mut().chunks_mut(segment_words).map(Some).collect();
+        let work = segments.iter().zip(&mut chosen).filter_map(|(keys, chosen)| {
+            let array = arrays.get_mut(segment_of(keys.first()?) as usize)?.take()?;
+            Some((*keys, array, chosen))
+        });
+        for_each(segments.len(), work, |(keys, words, chosen)| {
+            *chosen = build_segment(&params, words, keys);
+        });
+        if let Some(choices) = &mut filter.choices {
+            for (keys, chosen) in segments.iter().zip(&chosen) {
+                store(&params, choices, keys, chosen);
+            }
+        }
+        Ok(filter)
+    }
 
     fn params(&self) -> PartitionedParams {
         self.params
     }
 
-    /// An empty filter, which stays empty: see [`build`](PartitionedBloom::build).
+    /// An empty filter, which stays empty: see [`build`](Stored::build).
     fn new(params: PartitionedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
         let choices = match params.width() {
             0 => None,
@@ -312,7 +367,7 @@ impl Stored for PartitionedBloom {
     fn encode(&self) -> Encoded<'_> {
         let array = Payload::raw(ARRAY, self.bits.words());
         let choices = self.choices.iter().map(|choices| Payload::raw(CHOICES, choices.words()));
-        wire::encode(self, [array].into_iter().chain(choices).collect())
+        self.frame([array].into_iter().chain(choices).collect())
     }
 
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
@@ -325,11 +380,11 @@ impl Stored for PartitionedBloom {
         let choices = self.choices.iter();
         let choices =
             choices.map(|choices| pack(CHOICES, choices.words(), self.params.choice_bits()));
-        wire::encode(self, [array].into_iter().chain(choices).collect())
+        self.frame([array].into_iter().chain(choices).collect())
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
-        let (label, params) = frame.begin::<Self>()?;
+        let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.bits())?;
         let bits = BitVec::from_words(words, params.bits()).ok_or(STRAY_BITS)?;
         let choices = match params.width() {
@@ -341,6 +396,20 @@ impl Stored for PartitionedBloom {
             }
         };
         Ok(Self { params, label, bits, choices })
+    }
+
+    fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    /// Choices look random, however they are counted.
+    fn entropy_bits(&self) -> f64 {
+        let array = coder::entropy_bits(self.bits.len(), self.bits.ones());
+        array + self.params.choice_bits() as f64
+    }
+
+    fn array(&self) -> Option<(u64, u64)> {
+        Some((self.bits.len(), self.bits.ones()))
     }
 }
 

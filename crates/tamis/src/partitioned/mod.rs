@@ -53,5 +53,4 @@ mod threads;
 
 pub use filter::PartitionedBloom;
 pub use functions::{Family, Partition};
-pub(crate) use optimise::plan;
 pub use params::PartitionedParams;

@@ -31,7 +31,7 @@ pub(super) const MOST_MEMORY: f64 = 8.0;
 /// Every kind's plan for the goal, the best first: what [`Goal::minimise`] says. Kinds that cannot meet it are left out; if none can, the
 /// error names what stands in the way, and the nearest that can be had.
 pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
-    among(&Kind::ALL, goal)
+    among(Kind::ALL, goal)
 }
 
 impl Plan {
@@ -44,7 +44,7 @@ impl Plan {
     pub(super) fn new(params: AnyParams, goal: &Goal) -> Self {
         let predicted = params.predict(goal.keys);
         let traffic = params.traffic_as_predicted(goal.keys, goal.churn, &predicted);
-        Self { params, predicted, traffic, reason: reason(params.kind()) }
+        Self { params, predicted, traffic, reason: params.kind().reason() }
     }
 
     fn keeps_to(&self, goal: &Goal) -> bool {
@@ -108,8 +108,7 @@ fn among(kinds: &[Kind], goal: &Goal) -> Result<Vec<Plan>, PlanError> {
 fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     let mut goal = goal.clone();
     for operation in &goal.needs {
-        if let Operation::Values(bits) = *operation {
-            let name = if kind == Kind::DLeft { "value" } else { "extra" };
+        if let (Operation::Values(bits), Some(name)) = (*operation, kind.value_param()) {
             goal.fixed.push((name.to_string(), bits.into()));
         }
     }
@@ -118,11 +117,13 @@ fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     let more_counts =
         matches!(goal.minimise, Minimise::Wire | Minimise::Lookups) || !goal.at_most.is_empty();
     let settled = goal.fixed.iter().any(|(name, _)| name == "hashes");
-    if let (AnyParams::Bloom(_) | AnyParams::Counting(_), Size::Rate(_)) = (first, goal.size)
-        && more_counts
-        && !settled
-    {
-        for fewer in 1..first.named()[1].1 {
+    let hashes = match first {
+        AnyParams::Bloom(params) => params.hashes(),
+        AnyParams::Counting(params) => params.hashes(),
+        _ => 1,
+    };
+    if more_counts && !settled && matches!(goal.size, Size::Rate(_)) {
+        for fewer in 1..hashes.into() {
             goal.fixed.push(("hashes".to_string(), fewer));
             bids.extend(AnyParams::plan(kind, &goal));
             goal.fixed.pop();
@@ -138,7 +139,7 @@ fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
 fn unable(kinds: &[Kind], goal: &Goal) -> PlanError {
     let listed = |can: &dyn Fn(Kind) -> bool| -> String {
         let names: Vec<&str> =
-            Kind::ALL.into_iter().filter(|&kind| can(kind)).map(Kind::name).collect();
+            Kind::ALL.iter().copied().filter(|&kind| can(kind)).map(Kind::name).collect();
         if names.is_empty() { "none".to_string() } else { names.join(", ") }
     };
     let named = |operations: &mut dyn Iterator<Item = &Operation>| -> String {
@@ -163,43 +164,4 @@ fn unable(kinds: &[Kind], goal: &Goal) -> PlanError {
 
 fn is_unknown_param(error: &PlanError) -> bool {
     matches!(error, PlanError::UnknownParam { .. })
-}
-
-fn reason(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Bloom => {
-            "the least memory of the Bloom kinds; a lookup that hits reads k cache lines"
-        }
-        Kind::Counting => "keys can be removed and counted, for four times the memory of bloom",
-        Kind::RankIndexed => {
-            "less memory than bloom below 0.25%, and keys can be removed and counted"
-        }
-        Kind::RankSet => {
-            "as rank-indexed, with equal identities stored once; keys cannot be removed"
-        }
-        Kind::RankCounting => "as rank-indexed, for keys that come often: a cell counts up to four",
-        Kind::RankMap => "as rank-indexed, with a small value for every key",
-        Kind::BlockedRank => {
-            "one cache line a lookup, and keys can be removed and counted; the quickest of those"
-        }
-        Kind::DLeft => "keys can be removed and counted, in less than half the memory of counting",
-        Kind::Partitioned => {
-            "less memory than compressed above 0.4%, built once in half a minute for a million keys"
-        }
-        Kind::Compressed => {
-            "the least memory of all below 0.4%, built once; an answer takes three cache misses"
-        }
-        Kind::BalancedSingle => "as blocked, with a list for the keys of its fullest blocks",
-        Kind::BalancedSequential => {
-            "as blocked, but full blocks send keys on in one table: most lookups read one block"
-        }
-        Kind::BalancedMht => {
-            "as blocked, but full blocks send keys on to smaller tables: most lookups read one block"
-        }
-        Kind::BalancedPopcount => {
-            "as balanced-mht, with blocks limited by their set bits: the least memory of these"
-        }
-        Kind::BalancedTwoChoice => "the emptier of two blocks; two cache lines a lookup, no list",
-        Kind::Blocked => "one cache line a lookup, for somewhat more memory than bloom",
-    }
 }

@@ -9,10 +9,10 @@ use super::Plan;
 use super::choose::MOST_MEMORY;
 use crate::any::AnyParams;
 use crate::bloom::{BloomParams, CountingParams, MAX_POSITIONS};
-use crate::compressed::model::Message;
 use crate::compressed::optimise::{Demand, Margin, least_rate};
 use crate::math::solve::first_true;
 use crate::spec::{Goal, Kind, Limited, PlanError, Size, Traffic};
+use crate::traffic::model::Message;
 
 /// Standard deviations of the margin where none is given: those of [`Bytes::most`](super::Bytes::most).
 const DEVIATIONS: u32 = 5;

@@ -110,11 +110,6 @@ impl RankParams {
         u64::from(self.layout.locations) << self.layout.fingerprint
     }
 
-    /// What decides answers beside hash, seed and content.
-    pub(crate) fn content_params(&self) -> [(&'static str, u64); 2] {
-        [("universe", self.universe()), ("extra", self.layout.extra.into())]
-    }
-
     /// The same table with other counter or value bits.
     pub(super) fn with_extra(&self, extra: u32) -> Self {
         Self { layout: Layout { extra: extra.min(MAX_VALUE_BITS), ..self.layout }, ..*self }

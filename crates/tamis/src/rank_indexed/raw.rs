@@ -3,8 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::Multiset;
 use super::params::RankParams;
-use super::table::{Mode, Table};
+use super::table::Table;
 use crate::group::{Spill, section};
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
@@ -12,7 +13,7 @@ use crate::wire::{Frame, Payload};
 const STRANGE_SPILL: Invalid = Invalid("an entry beside the packed table belongs to no bucket");
 
 /// The words of a table, and its spill if there is any, as sections of these roles.
-pub(crate) fn encode(table: &Table, roles: [u8; 2]) -> Vec<Payload<'_>> {
+pub(crate) fn encode(table: &Table<Multiset>, roles: [u8; 2]) -> Vec<Payload<'_>> {
     let (words, _, spill) = table.parts();
     let mut payloads = vec![Payload::raw(roles[0], words)];
     if !spill.is_empty() {
@@ -27,7 +28,7 @@ pub(crate) fn decode(
     roles: [u8; 2],
     params: RankParams,
     cells: u64,
-) -> Result<Table, WireError> {
+) -> Result<Table<Multiset>, WireError> {
     let layout = params.layout();
     if cells > layout.all_cells() {
         return Err(Invalid("more cells are in use than there are").into());
@@ -44,5 +45,5 @@ pub(crate) fn decode(
         }
         spill = Spill::from_entries(entries);
     }
-    Ok(Table::of_parts(params, Mode::Multiset, (words, cells, spill)))
+    Ok(Table::of_parts(params, (words, cells, spill)))
 }

@@ -15,24 +15,21 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::Variant;
 use super::bucket::Cell;
 use super::chains::{Chains, per_cell};
 use super::params::RankParams;
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode, Table};
 use crate::bits::{BitReader, BitWriter};
 use crate::group::{Group, section};
+use crate::identities::Table as _;
 use crate::spec::{Budget, Invalid, WireError};
 use crate::wire::{Frame, Payload};
 
 const CELLS: u8 = 0;
 
-/// Bytes of memory that the bytes of a table stand for.
-fn decoded_bytes(params: &RankParams) -> u64 {
-    params.layout().bits().div_ceil(8)
-}
-
 /// The sections of a table.
-pub(super) fn encode<'a>(table: &Table, mode: Mode) -> Vec<Payload<'a>> {
+pub(super) fn encode<'a, V: Variant>(table: &Table<V>) -> Vec<Payload<'a>> {
     let layout = table.params().layout();
     let mut cells = BitWriter::default();
     let mut surplus = Vec::new();
@@ -41,14 +38,15 @@ pub(super) fn encode<'a>(table: &Table, mode: Mode) -> Vec<Payload<'a>> {
         table.groups_of(bucket, &mut groups);
         chains.clear();
         for group in &groups {
-            let left = chains.push(table.within(group.identity), group, mode, MAX_COPIES);
+            let left = chains.push(table.within(group.identity), group, V::MODE, MAX_COPIES);
             if left > 0 {
                 surplus.push(Group { count: left, ..*group });
             }
         }
         chains.write(&mut cells, layout.locations, layout.fingerprint, layout.extra);
     }
-    let mut payloads = vec![Payload::trimmed(CELLS, cells.finish(), decoded_bytes(table.params()))];
+    let mut payloads =
+        vec![Payload::trimmed(CELLS, cells.finish(), Table::<V>::decoded_bytes(&table.params()))];
     if !surplus.is_empty() {
         payloads.push(section::list(section::LIST, &surplus));
     }
@@ -60,14 +58,13 @@ const MORE: Invalid = Invalid("something follows the last bucket");
 const ORDER: Invalid = Invalid("a chain is not in order");
 
 /// A table from its sections.
-pub(super) fn decode(
+pub(super) fn decode<V: Variant>(
     frame: &mut Frame<'_>,
     params: RankParams,
-    mode: Mode,
-) -> Result<Table, WireError> {
+) -> Result<Table<V>, WireError> {
     let layout = params.layout();
     let (bytes, decoded) = frame.trimmed(CELLS)?;
-    section::check_decoded(decoded, decoded_bytes(&params))?;
+    section::check_decoded(decoded, Table::<V>::decoded_bytes(&params))?;
     // Every bucket has a base index at least, so that a short input cannot ask for a large table.
     if bytes.len() as u64 * 8 / u64::from(layout.locations) < layout.buckets {
         return Err(ENDS.into());
@@ -75,22 +72,24 @@ pub(super) fn decode(
     // In the order of the cells, so that both are gone through once.
     let surplus = if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
     let mut surplus = surplus.into_iter().peekable();
-    let mut table = new_table(params, mode, frame.budget())?;
+    let mut table = new_table(params, frame.budget())?;
     let mut reader = BitReader::new(&bytes);
     let (mut cells, mut groups, mut chains) = (Vec::new(), Vec::new(), Chains::default());
     for number in 0..layout.buckets {
         read_bucket(&mut reader, &params, &mut cells, frame.budget())?;
         groups.clear();
         frame.budget().reserve(&mut groups, cells.len())?;
-        groups_of(&params, number, &cells, mode, &mut groups)?;
+        groups_of(&params, number, &cells, V::MODE, &mut groups)?;
         for group in &mut groups {
             if let Some(more) = surplus.next_if(|more| more.key() == group.key()) {
-                let full = group.count == u64::from(MAX_COPIES) * per_cell(mode);
+                let full = group.count == u64::from(MAX_COPIES) * per_cell(V::MODE);
                 let count = group.count.checked_add(more.count).filter(|_| full);
                 group.count = count.ok_or(section::LIST_ORDER)?;
             }
         }
-        table.fill(number, &groups, &mut chains).map_err(|_| section::no_memory(u64::MAX))?;
+        table
+            .lay_out_bucket(number, &groups, &mut chains)
+            .map_err(|_| section::no_memory(u64::MAX))?;
     }
     if !reader.ends_here() {
         return Err(MORE.into());
@@ -99,14 +98,14 @@ pub(super) fn decode(
         return Err(section::LIST_ORDER.into());
     }
     table.spill_mut().end_reading();
-    frame.is_sound();
+    frame.set_sound();
     Ok(table)
 }
 
 /// An empty table that is to be read.
-fn new_table(params: RankParams, mode: Mode, budget: &mut Budget) -> Result<Table, WireError> {
-    budget.take(decoded_bytes(&params))?;
-    let mut table = Table::new(params, mode)?;
+fn new_table<V: Variant>(params: RankParams, budget: &mut Budget) -> Result<Table<V>, WireError> {
+    budget.take(Table::<V>::decoded_bytes(&params))?;
+    let mut table = Table::new(params)?;
     table.spill_mut().begin_reading(budget);
     Ok(table)
 }
@@ -190,40 +189,14 @@ fn groups_of(
     Ok(())
 }
 
-/// Bits of a value, for the modes whose groups have one.
-fn value_bits(params: &RankParams, mode: Mode) -> u32 {
-    if mode == Mode::Map { params.layout().extra } else { 0 }
-}
-
-/// The packed section of a table.
-pub(super) fn pack<'a>(table: &Table) -> Payload<'a> {
-    let mut groups = Vec::new();
-    table.for_each_group(|group| groups.push(group));
-    let params = table.params();
-    let values = value_bits(params, table.mode());
-    section::pack(section::IDENTITIES, &groups, params.universe(), values, decoded_bytes(params))
-}
-
-/// A table from its packed section.
-pub(super) fn unpack(
+/// A table of these groups, within what reading may take.
+pub(super) fn unpack<V: Variant>(
     frame: &mut Frame<'_>,
     params: RankParams,
-    mode: Mode,
-) -> Result<Table, WireError> {
-    let values = value_bits(&params, mode);
-    let groups = section::unpack(
-        frame,
-        section::IDENTITIES,
-        params.universe(),
-        values,
-        decoded_bytes(&params),
-    )?;
-    if mode == Mode::Set && groups.iter().any(|group| group.count > 1) {
-        return Err(Invalid("an identity is in a set twice").into());
-    }
-    let mut table = new_table(params, mode, frame.budget())?;
-    table.fill_all(&groups).map_err(|_| section::no_memory(u64::MAX))?;
+    groups: &[Group],
+) -> Result<Table<V>, WireError> {
+    let mut table = new_table(params, frame.budget())?;
+    table.lay_out(groups).map_err(|_| section::no_memory(u64::MAX))?;
     table.spill_mut().end_reading();
-    frame.is_sound();
     Ok(table)
 }

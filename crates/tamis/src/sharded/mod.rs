@@ -46,11 +46,12 @@ use self::groups::Groups;
 use crate::address::reduce;
 use crate::any::{AnyFilter, AnyParams};
 use crate::digest::{Digest, Hasher};
-use crate::filter::{Count, Filter, Insert, Remove, Stored};
+use crate::filter::{Count, Filter, Insert, Remove};
 use crate::key::Key;
 use crate::spec::{
     Absent, Full, Goal, InvalidParam, Kind, Label, Mismatch, Params, PlanError, Size,
 };
+use crate::stored::Stored;
 
 /// Which [word](Digest::word) of a digest decides its shard. No filter uses it. Frozen: shards may be stored one by one.
 const SHARD_WORD: u64 = 3;
@@ -209,10 +210,7 @@ impl<F> Sharded<F> {
     /// those.
     ///
     /// [`AtomicBloom`]: crate::bloom::AtomicBloom
-    pub fn merged(
-        &self,
-        mut merge: impl FnMut(&mut F, &F) -> Result<(), Mismatch>,
-    ) -> Result<F, Mismatch>
+    pub fn merged<E>(&self, mut merge: impl FnMut(&mut F, &F) -> Result<(), E>) -> Result<F, E>
     where
         F: Clone,
     {
@@ -310,6 +308,11 @@ impl<F: Filter> Filter for Sharded<F> {
     /// Without the lock's line.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         self.with(digest, |filter| filter.blocks_to_contain(digest))
+    }
+
+    /// Without the lock's line.
+    fn blocks_to_insert(&self, digest: Digest) -> u32 {
+        self.with(digest, |filter| filter.blocks_to_insert(digest))
     }
 }
 

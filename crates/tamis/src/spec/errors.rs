@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::{InvalidParam, PlanError};
+use super::{InvalidParam, Params, PlanError};
 use crate::bits::OutOfMemory;
 use crate::digest::Hasher;
 
@@ -47,6 +47,15 @@ impl Mismatch {
         Err(Self { field, left: format!("{left}"), right: format!("{right}") })
     }
 
+    /// `Ok` if all params are equal, otherwise the error that names the first that is not.
+    pub(crate) fn check_params<P: Params>(left: &P, right: &P) -> Result<(), Self> {
+        let values = left.values().into_iter().zip(right.values());
+        P::NAMES
+            .iter()
+            .zip(values)
+            .try_for_each(|(name, (left, right))| Self::check(name, &left, &right))
+    }
+
     /// `Ok` if both hashers are equal.
     pub(crate) fn check_hashers(left: Hasher, right: Hasher) -> Result<(), Self> {
         Self::check("hash", left.id().name(), right.id().name())?;
@@ -54,9 +63,37 @@ impl Mismatch {
     }
 }
 
+/// Why filters cannot be merged; both are unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// They differ in something that must agree.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// There is not enough memory for the merged filter.
+    #[error("there is not enough memory for the merged filter")]
+    OutOfMemory,
+    /// Filters of this kind are built once from all keys.
+    #[error("{0} filters are built once from all keys; build one from the keys of both")]
+    BuiltOnce(&'static str),
+}
+
+impl MergeError {
+    /// Which header field or parameter differs, where one does.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Mismatch(mismatch) => Some(mismatch.field),
+            _ => None,
+        }
+    }
+}
+
 /// Why a table cannot be laid out anew; it is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResizeError {
+    /// Filters of this kind keep the layout that they were built with.
+    #[error("{0} filters cannot be laid out anew; build one from the keys")]
+    Fixed(&'static str),
     /// There is no such layout.
     #[error(transparent)]
     Params(#[from] InvalidParam),

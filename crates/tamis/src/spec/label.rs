@@ -25,6 +25,11 @@ impl Label {
         Self { hasher, keys: 0, capacity }
     }
 
+    /// Whether more keys are in than were planned for.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.capacity > 0 && self.keys > self.capacity
+    }
+
     /// After merging a filter with that label into one with this label.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.keys = self.keys.saturating_add(other.keys);

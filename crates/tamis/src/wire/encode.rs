@@ -10,11 +10,11 @@ use super::CHUNK;
 use super::header::{Encoding, Header, Object, Section};
 use crate::bits::Words;
 use crate::digest::Hasher;
-use crate::filter::Stored;
-use crate::spec::{Kind, Label, Params};
+use crate::spec::Kind;
 
 /// The data of one section.
-pub(crate) struct Payload<'a> {
+#[derive(Debug)]
+pub struct Payload<'a> {
     role: u8,
     encoding: Encoding,
     decoded: u64,
@@ -70,17 +70,8 @@ impl Encoded<'_> {
     }
 }
 
-/// Puts the header of a filter and its sections together.
-pub(crate) fn encode<'a, F: Stored>(filter: &F, payloads: Vec<Payload<'a>>) -> Encoded<'a> {
-    let Label { hasher, keys, capacity } = filter.label();
-    let (kind, params) = (F::KIND, filter.params().values());
-    let object = Object::Filter;
-    let sections = Vec::new();
-    encode_parts(Header { object, kind, hasher, keys, capacity, params, sections }, payloads)
-}
-
 /// Puts a header, whose sections are still to be listed, and the sections together.
-pub(crate) fn encode_parts(mut header: Header, payloads: Vec<Payload<'_>>) -> Encoded<'_> {
+pub(crate) fn encode(mut header: Header, payloads: Vec<Payload<'_>>) -> Encoded<'_> {
     let mut checksums = Vec::with_capacity(payloads.len());
     let mut sections = Vec::with_capacity(payloads.len());
     for payload in &payloads {

@@ -29,7 +29,7 @@ pub use header::{Encoding, Header, Object, Section};
 pub use map::map;
 pub use reader::{Frame, Source};
 
-pub(crate) use encode::{Payload, encode, encode_parts, planned_len, planned_sections};
+pub(crate) use encode::{Payload, encode, planned_len, planned_sections};
 
 /// The first eight bytes: not text, not UTF-8, and broken by any transfer that touches line ends.
 pub const MAGIC: [u8; 8] = *b"\x89TAMIS\r\n";

@@ -8,8 +8,7 @@ use super::CHUNK;
 use super::header::{CHECKSUM, Encoding, FIXED, Header, Object, Section, u64_at};
 use crate::bits::{Line, SharedBytes, Words};
 use crate::coder;
-use crate::filter::Stored;
-use crate::spec::{Budget, Invalid, Label, Limits, Params, WireError};
+use crate::spec::{Budget, Invalid, Kind, Label, Limits, WireError};
 
 /// Where bytes come from: a slice, a file.
 pub trait Source {
@@ -85,26 +84,6 @@ impl<'a> Frame<'a> {
         &self.header
     }
 
-    /// The filter inside, with every section read.
-    pub(crate) fn into_filter<F: Stored>(mut self) -> Result<F, WireError> {
-        self.read_filter()
-    }
-
-    /// The filter inside, with every section read and every invariant checked.
-    pub(crate) fn into_checked_filter<F: Stored>(mut self) -> Result<F, WireError> {
-        let filter: F = self.read_filter()?;
-        if !self.sound {
-            filter.validate()?;
-        }
-        Ok(filter)
-    }
-
-    fn read_filter<F: Stored>(&mut self) -> Result<F, WireError> {
-        let filter = F::from_frame(self)?;
-        self.finish()?;
-        Ok(filter)
-    }
-
     /// What reading may still take.
     pub(crate) fn budget(&mut self) -> &mut Budget {
         &mut self.budget
@@ -112,12 +91,17 @@ impl<'a> Frame<'a> {
 
     /// Says that the filter was built by its own insertions: what these leave need not be checked, and a large table of which few bytes came
     /// would take long to check.
-    pub(crate) fn is_sound(&mut self) {
+    pub(crate) fn set_sound(&mut self) {
         self.sound = true;
     }
 
+    /// Whether the filter needs no check.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.sound
+    }
+
     /// Label and params of the filter, which must be of this kind.
-    pub(crate) fn begin<F: Stored>(&self) -> Result<(Label, F::Params), WireError> {
+    pub(crate) fn begin(&self, wanted: Kind) -> Result<(Label, &[u64]), WireError> {
         let Header { object, kind, hasher, keys, capacity, ref params, .. } = self.header;
         if object != Object::Filter {
             return Err(WireError::Value {
@@ -126,10 +110,10 @@ impl<'a> Frame<'a> {
                 expected: "this is a delta, not a filter; apply it with patch",
             });
         }
-        if kind != F::KIND {
-            return Err(WireError::Kind { found: kind.name(), wanted: F::KIND.name() });
+        if kind != wanted {
+            return Err(WireError::Kind { found: kind.name(), wanted: wanted.name() });
         }
-        Ok((Label { hasher, keys, capacity }, F::Params::from_values(params)?))
+        Ok((Label { hasher, keys, capacity }, params))
     }
 
     /// The array of so many bits that the next section holds, which must have this role, raw or packed.

@@ -40,7 +40,7 @@ impl Trial {
             read.content_id() == self.held.filter.content_id(),
             "what is saved is loaded",
             || {
-                let (now, then) = (subject::groups(read), subject::groups(&self.held.filter));
+                let (now, then) = (read.groups(), self.held.filter.groups());
                 let at = now.iter().zip(&then).take_while(|(a, b)| a == b).count();
                 format!(
                     "another content: {} and {} groups, differing from {:?} and {:?} on",

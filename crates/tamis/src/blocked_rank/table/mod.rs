@@ -1,23 +1,24 @@
 //! The blocks and the back table behind them: a multiset of identities that never loses one.
 
+mod kind;
+
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::back::Back;
 use super::block::{self, Block, Index, Inserted, Removed};
 use super::machine::Machine;
-use super::many;
 use super::params::BlockedRankParams;
 use super::place::{Cut, Place};
-use crate::bits::{AHEAD, Line, OutOfMemory, Words, prefetch};
-use crate::digest::Digest;
+use crate::bits::{Line, OutOfMemory, Words, prefetch};
 use crate::group::{Group, merged};
+use crate::identities::Table as _;
 use crate::permutation::{Permutation, inverse, multipliers};
-use crate::spec::{Absent, Full, Invalid};
+use crate::spec::{Absent, Full};
 
 /// A table of identities.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub struct Table {
     params: BlockedRankParams,
     cut: Cut,
     machine: Machine,
@@ -31,14 +32,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
-        let mut words = Words::zeroed(params.blocks() * 8)?;
-        let empty = block::empty(&params.shape());
-        words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
-        let back = Back::new(&params)?;
-        Ok(Self::of_parts(params, words, back))
-    }
-
     /// Blocks behind blocks, which stay as many: the blocks in front grow.
     pub(super) fn behind(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
         Ok(Self::new(params)?.into_behind())
@@ -65,15 +58,6 @@ impl Table {
         }
     }
 
-    pub(super) fn params(&self) -> &BlockedRankParams {
-        &self.params
-    }
-
-    /// Every number of the table as it is laid out now: the packed table grows by itself.
-    pub(super) fn layout(&self) -> BlockedRankParams {
-        self.params.with_last(*self.back.parts().1.params())
-    }
-
     pub(super) fn words(&self) -> &Words {
         &self.words
     }
@@ -92,31 +76,9 @@ impl Table {
         self.back.make_portable();
     }
 
-    /// Cells in use, those of the back table included. They are counted anew each time, so that nothing has to be read when a
-    /// mapped file is opened.
-    pub(super) fn used(&self) -> u64 {
-        let cells = |block| u64::from(Index::of(block, &self.cut.shape).len());
-        self.blocks().iter().map(cells).sum::<u64>() + self.back.used()
-    }
-
-    /// Cells and entries of the back table.
-    pub(super) fn in_back(&self) -> u64 {
-        self.back.used()
-    }
-
     /// Cells and entries of the packed table at the end.
     pub(super) fn packed(&self) -> u64 {
         self.back.packed()
-    }
-
-    pub(super) fn footprint(&self) -> u64 {
-        self.words.footprint() + self.back.footprint()
-    }
-
-    pub(super) fn clear(&mut self) {
-        let empty = block::empty(&self.cut.shape);
-        self.words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
-        self.back.clear();
     }
 
     fn blocks(&self) -> &[Block] {
@@ -128,19 +90,8 @@ impl Table {
         self.words.line(number as usize)
     }
 
-    #[inline]
-    pub(super) fn prefetch(&self, digest: Digest) {
-        prefetch(self.words.as_slice(), self.cut.block_of(digest) * 8);
-    }
-
     pub(super) fn prefetch_place(&self, place: Place) {
         prefetch(self.words.as_slice(), place.block as usize * 8);
-    }
-
-    /// Where a digest belongs.
-    #[inline]
-    pub(super) fn place(&self, digest: Digest) -> Place {
-        self.cut.place(digest)
     }
 
     /// Where an identity belongs.
@@ -156,48 +107,10 @@ impl Table {
         spread << self.params.fingerprint() | u64::from(place.print)
     }
 
-    #[inline]
-    pub(super) fn contains_at(&self, place: Place) -> bool {
-        let block = self.block(place.block);
-        match self.machine.find(block, &self.cut.shape, place.location, place.print) {
-            Some(here) => here,
-            None => self.back_contains(place),
-        }
-    }
-
     /// A call of its own, so that the common case does not prepare for it.
     #[inline(never)]
     fn back_contains(&self, place: Place) -> bool {
         self.back.contains(self.back_identity(place))
-    }
-
-    /// Answers for many digests, of which there are as many as answers.
-    pub(super) fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
-        let mut waiting = Waiting::new(self);
-        let mut from = 0;
-        while let Some((number, place)) =
-            self.machine.find_many(self.blocks(), &self.cut, (digests, &mut *answers), from)
-        {
-            waiting.push(number, place, answers);
-            from = number + 1;
-        }
-        waiting.settle(answers);
-    }
-
-    /// How often an identity is in.
-    pub(super) fn count(&self, place: Place) -> u64 {
-        block::count(self.block(place.block), &self.cut.shape, place.location, place.print)
-            .unwrap_or_else(|| self.back.count(self.back_identity(place)))
-    }
-
-    /// Inserts; true if the identity was not in before.
-    #[inline]
-    pub(super) fn insert(&mut self, place: Place) -> Result<bool, Full> {
-        match self.insert_into_block(place) {
-            Inserted::Here(new) => Ok(new),
-            refused => self.insert_elsewhere(place, refused),
-        }
     }
 
     /// Inserts where a block has said that it is full, or that the location lives elsewhere. A call of its own, so that the common
@@ -221,19 +134,6 @@ impl Table {
             }
             inserted = self.insert_into_block(place);
         }
-    }
-
-    /// Inserts many; on an error, the number of those that are in.
-    pub(super) fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
-        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
-        let mut from = 0;
-        while let Some((number, place, refused)) =
-            self.machine.insert_many(blocks_mut(&mut self.words), &self.cut, digests, from)
-        {
-            self.insert_elsewhere(place, refused).map_err(|full| (number, full))?;
-            from = number + 1;
-        }
-        Ok(())
     }
 
     #[inline]
@@ -264,27 +164,6 @@ impl Table {
         }
         self.machine.lower(self.words.line_mut(number as usize), &shape);
         Ok(())
-    }
-
-    /// Removes one.
-    #[inline]
-    pub(super) fn remove(&mut self, place: Place) -> Result<(), Absent> {
-        let block = self.words.line_mut(place.block as usize);
-        let removed = self.machine.remove(block, &self.cut.shape, place.location, place.print);
-        self.settle(place, removed)
-    }
-
-    /// Removes one for each digest; how many were in.
-    pub(super) fn remove_many(&mut self, digests: &[Digest]) -> u64 {
-        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
-        let (mut from, mut absent) = (0, 0);
-        while let Some((number, place, removed)) =
-            self.machine.remove_many(blocks_mut(&mut self.words), &self.cut, digests, from)
-        {
-            absent += u64::from(self.settle(place, removed).is_err());
-            from = number + 1;
-        }
-        digests.len() as u64 - absent
     }
 
     /// What is left to do after a removal from a block.
@@ -363,7 +242,7 @@ impl Table {
             count += 1;
         }
         for &above in &gone[..count] {
-            let _ = self.remove(Place { print: place.print + above, ..place });
+            let _ = self.remove(Place { print: place.print + above, ..place }, None);
         }
         Some(count)
     }
@@ -380,39 +259,6 @@ impl Table {
     fn range_in_back(&self, place: Place, range: &Range<u64>) -> Range<u64> {
         let start = self.back_identity(place);
         start..start + (range.end - range.start)
-    }
-
-    /// Adds so many copies.
-    pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
-        for done in 0..group.count {
-            let mut place = self.cut.place_of(group.identity);
-            if self.lives_in_back(place)
-                && self.back.packed() >= self.grow_above
-                && self.grow_or_wait()
-            {
-                place = self.cut.place_of(group.identity);
-            }
-            if self.lives_in_back(place) {
-                // The back table counts to any number at once.
-                return self.back.add(self.back_group(place, group.count - done));
-            }
-            self.insert(place)?;
-        }
-        Ok(())
-    }
-
-    /// Takes so many copies away; on an error some are gone.
-    pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
-        let place = self.cut.place_of(group.identity);
-        for done in 0..group.count {
-            if self.lives_in_back(place) {
-                self.back.take(self.back_group(place, group.count - done))?;
-                self.take_back(place.block);
-                break;
-            }
-            self.remove(place)?;
-        }
-        Ok(())
     }
 
     fn lives_in_back(&self, place: Place) -> bool {
@@ -451,19 +297,14 @@ impl Table {
             groups.push(Group { identity: group.identity >> dropped, ..group });
         });
         merged(&mut groups, false);
-        table.fill(groups)?;
-        table.settle_back(0);
+        table.lay_out(groups)?;
+        table.back.settle(0);
         Ok(table)
-    }
-
-    /// Makes room in the packed table for all that it holds, and `more`.
-    pub(super) fn settle_back(&mut self, more: u64) {
-        self.back.settle(more);
     }
 
     /// Lays out what an empty table is to hold: groups in order. Nothing grows, so that a table which is read is laid out as it
     /// was written.
-    pub(super) fn fill(&mut self, mut groups: Vec<Group>) -> Result<(), Full> {
+    pub(super) fn lay_out(&mut self, mut groups: Vec<Group>) -> Result<(), Full> {
         let cut = self.cut;
         let width = self.params.fingerprint();
         // What goes behind is kept at the front of the list: a second one might not fit into memory.
@@ -531,119 +372,13 @@ impl Table {
             group.identity = self.back_identity(self.cut.place_of(group.identity));
         }
         groups.sort_unstable_by_key(Group::key);
-        self.back.fill(groups)
-    }
-
-    /// All that is in, in order.
-    pub(super) fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
-        let back = self.back_groups();
-        let mut back = back.into_iter().peekable();
-        let mut cells = Vec::new();
-        for (number, block) in self.blocks().iter().enumerate() {
-            let number = number as u64;
-            cells.clear();
-            for location in 0..self.cut.shape.locations {
-                let chain = block::chain(block, &self.cut.shape, location);
-                let place = |(_, print)| Place { block: number, location, print };
-                cells.extend(chain.map(|cell| self.cut.identity(place(cell))));
-            }
-            cells.sort_unstable();
-            for run in cells.chunk_by(|a, b| a == b) {
-                // (What lives elsewhere has higher locations, but not in bytes that nobody has checked.)
-                while let Some(group) = back.next_if(|group| group.identity < run[0]) {
-                    take(group);
-                }
-                take(Group { identity: run[0], value: 0, count: run.len() as u64 });
-            }
-            let end = (number + 1) * self.cut.per_block();
-            while let Some(group) = back.next_if(|group| group.identity < end) {
-                take(group);
-            }
-        }
-    }
-
-    /// Checks every invariant.
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
-        let shape = &self.cut.shape;
-        if !self.blocks().iter().all(|one| block::is_valid(one, shape)) {
-            return Err(Invalid("a block is not what an insertion or a removal leaves"));
-        }
-        self.back.validate()?;
-        let elsewhere = |identity: u64| self.lives_in_back(self.cut.place_of(identity));
-        let mut all_elsewhere = true;
-        self.back.for_each_group(&mut |group| {
-            all_elsewhere &= self.identity_of(group.identity).is_some_and(elsewhere);
-        });
-        if !all_elsewhere {
-            return Err(Invalid("the back table holds what belongs to a block"));
-        }
-        let has_room = |number: u64| {
-            let index = Index::of(self.block(number), shape);
-            let free = u64::from(shape.cells.saturating_sub(index.len()));
-            index.threshold < shape.locations
-                && free >= self.back.count_between(self.elsewhere(number, index.threshold))
-        };
-        if (0..self.params.blocks()).any(has_room) {
-            return Err(Invalid("a block has room for what the back table holds"));
-        }
-        Ok(())
-    }
-
-    /// Distinct cache lines that a question for this place reads.
-    pub(super) fn lines_to_contain(&self, place: Place) -> u32 {
-        1 + if self.lives_in_back(place) {
-            self.back.lines_to_contain(self.back_identity(place))
-        } else {
-            0
-        }
-    }
-
-    /// Distinct cache lines that an insertion at this place touches.
-    pub(super) fn lines_to_insert(&self, place: Place) -> u32 {
-        let index = Index::of(self.block(place.block), &self.cut.shape);
-        let back = place.location >= index.threshold || index.len() == self.cut.shape.cells;
-        1 + if back { self.back.lines_to_insert(self.back_identity(place)) } else { 0 }
+        self.back.lay_out(groups)
     }
 }
 
 #[inline]
 fn blocks_mut(words: &mut Words) -> &mut [Block] {
     words.as_mut_slice().as_chunks_mut::<8>().0
-}
-
-/// How many questions may wait for the memory of the back table.
-const WAITING: usize = 8;
-
-/// Questions for the back table, asked some time after its memory was asked for.
-struct Waiting<'a> {
-    table: &'a Table,
-    /// Numbers of answers, and identities of the back table.
-    questions: [(usize, u64); WAITING],
-    len: usize,
-}
-
-impl<'a> Waiting<'a> {
-    fn new(table: &'a Table) -> Self {
-        Self { table, questions: [(0, 0); WAITING], len: 0 }
-    }
-
-    #[inline]
-    fn push(&mut self, number: usize, place: Place, answers: &mut [bool]) {
-        if self.len == WAITING {
-            self.settle(answers);
-        }
-        let identity = self.table.back_identity(place);
-        self.table.back.prefetch(identity);
-        self.questions[self.len] = (number, identity);
-        self.len += 1;
-    }
-
-    fn settle(&mut self, answers: &mut [bool]) {
-        for &(number, identity) in &self.questions[..self.len] {
-            answers[number] = self.table.back.contains(identity);
-        }
-        self.len = 0;
-    }
 }
 
 const _: () = assert!(Line::WORDS == 8, "a block is a line");

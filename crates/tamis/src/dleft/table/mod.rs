@@ -1,13 +1,15 @@
 //! The table: a multiset of identities in d subtables, which never loses one.
 
+mod kind;
+
 use alloc::vec::Vec;
 
 use super::bucket::{Buckets, Cell, max_count};
 use super::choices::{Choice, Choices};
 use super::params::DLeftParams;
-use crate::bits::OutOfMemory;
 use crate::group::{Group, Spill};
-use crate::spec::{Absent, Full, Invalid};
+use crate::identities::Table as _;
+use crate::spec::Full;
 
 /// How many cells may move for one insertion, from one bucket to the next. The paper tried one move and found more worth
 /// trying. With two the stash stays empty up to 7.9 of 8 cells. (Three would need to know their way: they may come back to where
@@ -25,7 +27,7 @@ struct Slot {
 
 /// A table of identities.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub struct Table {
     params: DLeftParams,
     choices: Choices,
     buckets: Buckets,
@@ -38,38 +40,42 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(params: DLeftParams) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            params,
-            choices: Choices::new(params.subtables(), params.universe(), params.remainder()),
-            buckets: Buckets::new(&params)?,
-            used: 0,
-            stash: Spill::default(),
-            grow_above: params.all_cells(),
-        })
+    /// Inserts so many copies; true if the identity was not in before.
+    fn insert_group(&mut self, group: Group) -> Result<bool, Full> {
+        let new = !self.contains(group.identity);
+        if self.used + self.stash.len() as u64 >= self.grow_above
+            && (new || !self.has_value(group.identity, group.value))
+        {
+            self.grow_or_wait();
+        }
+        self.put(group, new)?;
+        Ok(new)
     }
 
-    pub(super) fn params(&self) -> &DLeftParams {
-        &self.params
-    }
-
-    /// Used cells.
-    pub(super) fn used(&self) -> u64 {
-        self.used
+    /// All that is in, in order of identity and value.
+    pub(super) fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = (0..self.params.all_buckets())
+            .flat_map(|bucket| {
+                self.cells(bucket).map(move |Cell { remainder, count, value }| {
+                    let identity = self.identity(bucket, remainder);
+                    Group { identity, value, count }
+                })
+            })
+            .chain(self.stash.entries().iter().copied())
+            .collect();
+        groups.sort_unstable_by_key(Group::key);
+        groups.dedup_by(|surplus, cell| {
+            let same = surplus.key() == cell.key();
+            if same {
+                cell.count = cell.count.saturating_add(surplus.count);
+            }
+            same
+        });
+        groups
     }
 
     pub(super) fn stash(&self) -> &Spill {
         &self.stash
-    }
-
-    pub(super) fn footprint(&self) -> u64 {
-        self.buckets.footprint() + self.stash.footprint()
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.buckets.clear();
-        self.used = 0;
-        self.stash.clear();
     }
 
     /// The choice of an identity in a subtable, its bucket numbered among those of all subtables.
@@ -89,19 +95,6 @@ impl Table {
     fn identity(&self, bucket: u64, remainder: u64) -> u64 {
         let (subtable, bucket) = (bucket / self.params.buckets(), bucket % self.params.buckets());
         self.choices.identity(subtable as u32, Choice { bucket, remainder })
-    }
-
-    #[inline]
-    pub(super) fn prefetch(&self, identity: u64) {
-        for choice in self.choices(identity) {
-            self.buckets.prefetch(choice.bucket);
-        }
-    }
-
-    #[inline]
-    pub(super) fn contains(&self, identity: u64) -> bool {
-        self.choices(identity).any(|choice| self.buckets.has(choice.bucket, choice.remainder))
-            || !self.stash.is_empty() && !self.stash.of(identity).is_empty()
     }
 
     /// The cells of an identity: one for each of its values.
@@ -124,37 +117,9 @@ impl Table {
             || self.stash.of(identity).iter().any(|entry| entry.value == value)
     }
 
-    /// How often an identity is in.
-    pub(super) fn count(&self, identity: u64) -> u64 {
-        let cells: u64 = self.cells_of(identity).map(|(_, content)| content.count).sum();
-        cells.saturating_add(self.stash.count(identity))
-    }
-
-    /// The values of an identity, smallest first.
-    pub(super) fn values(&self, identity: u64) -> Vec<u64> {
-        let cells = self.cells_of(identity).map(|(_, content)| content.value);
-        let stashed = self.stash.of(identity).iter().map(|entry| entry.value);
-        let mut values: Vec<u64> = cells.chain(stashed).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
-    }
-
     /// Whether an identity that is new to the table would find a cell without a move.
     pub(super) fn has_room(&self, identity: u64) -> bool {
         self.choices(identity).any(|choice| self.buckets.load(choice.bucket) < self.params.cells())
-    }
-
-    /// Inserts so many copies; true if the identity was not in before.
-    pub(super) fn insert(&mut self, group: Group) -> Result<bool, Full> {
-        let new = !self.contains(group.identity);
-        if self.used + self.stash.len() as u64 >= self.grow_above
-            && (new || !self.has_value(group.identity, group.value))
-        {
-            self.grow_or_wait();
-        }
-        self.put(group, new)?;
-        Ok(new)
     }
 
     /// Puts so many copies into a cell, as far as it counts, and the rest into the stash; `new` says that the identity is
@@ -234,28 +199,6 @@ impl Table {
         None
     }
 
-    /// Removes one, with this value if one is given; otherwise of several values the smallest.
-    pub(super) fn remove(&mut self, identity: u64, value: Option<u64>) -> Result<(), Absent> {
-        let fits = |other: u64| value.is_none_or(|value| value == other);
-        let cells = self.cells_of(identity).filter(|(_, content)| fits(content.value));
-        let in_cell = cells.min_by_key(|(_, content)| content.value);
-        let stashed = self.stash.of(identity).iter().map(|entry| entry.value);
-        let in_stash = stashed.filter(|&value| fits(value)).min();
-        match (in_cell, in_stash) {
-            // Of equal value, what is in the stash is the surplus of the cell.
-            (Some((slot, content)), in_stash)
-                if in_stash.is_none_or(|value| content.value < value) =>
-            {
-                self.count_down(slot, content);
-            }
-            (_, Some(value)) => {
-                self.stash.take(identity, value);
-            }
-            _ => return Err(Absent),
-        }
-        Ok(())
-    }
-
     fn count_down(&mut self, slot: Slot, content: Cell) {
         if content.count > 1 {
             let content = Cell { count: content.count - 1, ..content };
@@ -282,16 +225,6 @@ impl Table {
         }
     }
 
-    /// Takes so many copies away; on an error some are gone.
-    pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
-        // The stash may count to any number; cells do not.
-        let stashed = self.stash.take_up_to(group.identity, group.value, group.count);
-        for _ in stashed..group.count {
-            self.remove(group.identity, Some(group.value))?;
-        }
-        Ok(())
-    }
-
     /// Twice the buckets. If there is no memory, or no such layout, the stash takes what finds no cell.
     fn grow_or_wait(&mut self) {
         let grown = self.params.grown().ok().and_then(|params| self.resized(params).ok());
@@ -300,6 +233,14 @@ impl Table {
             // Not again for every key.
             None => self.grow_above = self.grow_above.saturating_mul(2).max(1),
         }
+    }
+
+    /// The content under params whose universe is 2^`dropped` times smaller.
+    pub(super) fn coarser(&self, params: DLeftParams, dropped: u32) -> Result<Self, Full> {
+        let full = Full { keys: self.used, inserted: 0 };
+        let mut table = Self::new(params).map_err(|_| full)?;
+        table.add_all(&self.groups(), dropped)?;
+        Ok(table)
     }
 
     /// The same identities under params of the same universe. What was in a subtable stays in it, as far as there is room.
@@ -360,83 +301,6 @@ impl Table {
     /// What found no cell, to be read.
     pub(super) fn stash_mut(&mut self) -> &mut Spill {
         &mut self.stash
-    }
-
-    /// All that is in, in order of identity and value.
-    pub(super) fn groups(&self) -> Vec<Group> {
-        let mut groups: Vec<Group> = (0..self.params.all_buckets())
-            .flat_map(|bucket| {
-                self.cells(bucket).map(move |Cell { remainder, count, value }| {
-                    let identity = self.identity(bucket, remainder);
-                    Group { identity, value, count }
-                })
-            })
-            .chain(self.stash.entries().iter().copied())
-            .collect();
-        groups.sort_unstable_by_key(Group::key);
-        groups.dedup_by(|surplus, cell| {
-            let same = surplus.key() == cell.key();
-            if same {
-                cell.count = cell.count.saturating_add(surplus.count);
-            }
-            same
-        });
-        groups
-    }
-
-    /// Different identities.
-    pub(super) fn distinct(&self) -> u64 {
-        if self.params.value() == 0 {
-            let surplus = self.stash.entries().iter();
-            let whole = surplus.filter(|entry| self.cells_of(entry.identity).next().is_none());
-            return self.used + whole.count() as u64;
-        }
-        self.groups().chunk_by(|a, b| a.identity == b.identity).count() as u64
-    }
-
-    /// Checks every invariant.
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
-        if !self.buckets.is_tidy(self.params.all_buckets()) {
-            return Err(Invalid("the used cells of a bucket are not its first"));
-        }
-        let mut used = 0;
-        for bucket in 0..self.params.all_buckets() {
-            for (cell, content) in self.cells(bucket).enumerate() {
-                used += 1;
-                let identity = self.identity(bucket, content.remainder);
-                let mut same =
-                    self.cells_of(identity).filter(|found| found.1.value == content.value);
-                let itself = |found: &(Slot, Cell)| {
-                    (found.0.bucket, found.0.cell as usize) == (bucket, cell)
-                };
-                if !same.all(|found| itself(&found)) {
-                    return Err(Invalid("an identity is in two cells"));
-                }
-            }
-        }
-        let surplus_or_whole = |entry: &Group| {
-            let mut same =
-                self.cells_of(entry.identity).filter(|found| found.1.value == entry.value);
-            entry.count > 0
-                && same.all(|(_, content)| content.count == max_count(content.remainder))
-        };
-        if !self.stash.entries().iter().all(surplus_or_whole) {
-            return Err(Invalid("the stash holds what its cell could count"));
-        }
-        if used == self.used { Ok(()) } else { Err(Invalid("the number of cells is wrong")) }
-    }
-
-    /// Distinct cache lines of the buckets that a question for this identity reads.
-    pub(super) fn lines_to_contain(&self, identity: u64) -> u32 {
-        let asked = |choice: &Choice| self.buckets.has(choice.bucket, choice.remainder);
-        let until = self.choices(identity).position(|choice| asked(&choice));
-        let read = until.map_or(self.params.subtables() as usize, |found| found + 1);
-        self.lines(identity, read)
-    }
-
-    /// Distinct cache lines of all buckets of an identity.
-    pub(super) fn lines_to_insert(&self, identity: u64) -> u32 {
-        self.lines(identity, self.params.subtables() as usize)
     }
 
     fn lines(&self, identity: u64, buckets: usize) -> u32 {

@@ -13,12 +13,12 @@ pub struct Flips {
 }
 
 impl Flips {
-    pub(super) fn between(old: &Words, new: &Words, bits: u64) -> Self {
+    pub(crate) fn between(old: &Words, new: &Words, bits: u64) -> Self {
         let flip = |(old, new): (&u64, &u64)| old ^ new;
         Self { bits, words: old.as_slice().iter().zip(new.as_slice()).map(flip).collect() }
     }
 
-    pub(super) fn then(&self, next: &Self) -> Self {
+    pub(crate) fn then(&self, next: &Self) -> Self {
         let join = |(first, second): (&u64, &u64)| first ^ second;
         Self { bits: self.bits, words: self.words.iter().zip(&next.words).map(join).collect() }
     }

@@ -28,7 +28,7 @@ pub struct Moves {
 }
 
 impl Moves {
-    pub(super) fn between(old: &[Group], new: &[Group]) -> Self {
+    pub(crate) fn between(old: &[Group], new: &[Group]) -> Self {
         let (mut gone, mut removed, mut inserted) = (Vec::new(), Vec::new(), Vec::new());
         let mut rest = new.iter().peekable();
         for (position, group) in old.iter().enumerate() {
@@ -50,7 +50,7 @@ impl Moves {
     }
 
     /// Both one after the other; `None` if one does not know the identities that go.
-    pub(super) fn then(&self, next: &Self) -> Option<Self> {
+    pub(crate) fn then(&self, next: &Self) -> Option<Self> {
         let (first, second) = (self.removed.as_ref()?, next.removed.as_ref()?);
         // What comes counts up, what goes counts down; what does both is not mentioned.
         let up = self.inserted.iter().chain(&next.inserted).map(|group| (*group, 1));
@@ -72,7 +72,7 @@ impl Moves {
     }
 
     /// What goes, by identity.
-    pub(super) fn resolve(&mut self, base: &[Group]) -> Result<(), &'static str> {
+    pub(crate) fn resolve(&mut self, base: &[Group]) -> Result<(), &'static str> {
         if self.removed.is_none() {
             self.removed = Some(self.named(base)?);
         }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::bits::Flips;
+use super::flips::Flips;
 use crate::bits::Words;
 
 /// What changes in an array and in a sorted list beside it.
@@ -15,7 +15,7 @@ pub struct Listed {
 
 impl Listed {
     /// From arrays of so many bits and sorted lists.
-    pub(super) fn between(
+    pub(crate) fn between(
         (old, old_list): (&Words, Vec<u64>),
         (new, new_list): (&Words, Vec<u64>),
     ) -> Self {
@@ -23,7 +23,7 @@ impl Listed {
         Self { flips, toggled: either(&old_list, &new_list) }
     }
 
-    pub(super) fn then(&self, next: &Self) -> Self {
+    pub(crate) fn then(&self, next: &Self) -> Self {
         Self { flips: self.flips.then(&next.flips), toggled: either(&self.toggled, &next.toggled) }
     }
 

@@ -1,18 +1,21 @@
 //! The table behind all rank-indexed kinds: a multiset of identities that never loses one.
 
+mod kind;
+
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 use core::ops::Range;
 
+use super::Variant;
 use super::bucket::{self, Bucket, BucketMut, Cell};
 use super::chains::{self, Chains};
 use super::params::RankParams;
 use super::plan::grown_capacity;
 use super::store::Store;
-use crate::address::{identity, reduce};
-use crate::bits::{Line, OutOfMemory, Words};
-use crate::digest::Digest;
+use crate::bits::Words;
 use crate::group::{Group, Spill, merged};
-use crate::spec::{Absent, Full, Invalid};
+use crate::identities::Table as _;
+use crate::spec::{Full, ResizeError};
 
 /// Equal cells that a bucket holds of one identity; further copies are counted in the spill, so that one key inserted a
 /// million times takes no bucket from others. Frozen.
@@ -38,7 +41,7 @@ pub(crate) enum Mode {
 
 /// Where a key belongs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub struct Place {
     bucket: u64,
     location: u32,
     print: u64,
@@ -55,9 +58,9 @@ struct Copies {
 
 /// A table of identities.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub struct Table<V> {
     params: RankParams,
-    mode: Mode,
+    variant: PhantomData<V>,
     store: Store,
     /// Cells in use.
     cells: u64,
@@ -70,18 +73,22 @@ pub(crate) struct Table {
     narrowest: u32,
 }
 
-impl Table {
-    pub(crate) fn new(params: RankParams, mode: Mode) -> Result<Self, OutOfMemory> {
-        let words = Words::zeroed(params.layout().bits().div_ceil(64))?;
-        Ok(Self::of_parts(params, mode, (words, 0, Spill::default())))
-    }
-
+impl<V: Variant> Table<V> {
     /// A table whose words, cells in use and spill are given. Words may lie: then so do answers, and nothing else.
-    pub(super) fn of_parts(params: RankParams, mode: Mode, parts: (Words, u64, Spill)) -> Self {
+    pub(super) fn of_parts(params: RankParams, parts: (Words, u64, Spill)) -> Self {
         let (words, cells, spill) = parts;
         let (store, grow_at) = (Store::of_words(&params.layout(), words), params.capacity());
         let (spill_limit, narrowest) = (0, 1);
-        let mut table = Self { params, mode, store, cells, spill, grow_at, spill_limit, narrowest };
+        let mut table = Self {
+            params,
+            variant: PhantomData,
+            store,
+            cells,
+            spill,
+            grow_at,
+            spill_limit,
+            narrowest,
+        };
         table.settle_spill_limit();
         table
     }
@@ -101,49 +108,9 @@ impl Table {
         &mut self.spill
     }
 
-    pub(crate) fn params(&self) -> &RankParams {
-        &self.params
-    }
-
-    pub(crate) fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    /// Cells and spilled entries in use.
-    pub(crate) fn used(&self) -> u64 {
-        self.cells + self.spill.len() as u64
-    }
-
-    /// Entries that found no cell.
-    pub(crate) fn spilled(&self) -> u64 {
-        self.spill.len() as u64
-    }
-
-    pub(crate) fn footprint(&self) -> u64 {
-        self.store.footprint() + self.spill.footprint()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.store.clear();
-        self.cells = 0;
-        self.spill.clear();
-    }
-
-    #[inline]
-    pub(crate) fn prefetch(&self, digest: Digest) {
-        self.store.prefetch(reduce(digest.0, self.params.layout().buckets));
-    }
-
     #[inline]
     pub(crate) fn prefetch_place(&self, place: Place) {
         self.store.prefetch(place.bucket);
-    }
-
-    /// Where a digest belongs. (The bucket is the same as the identity's quotient, without a division.)
-    #[inline]
-    pub(crate) fn place(&self, digest: Digest) -> Place {
-        let bucket = reduce(digest.0, self.params.layout().buckets);
-        self.place_in(bucket, identity(digest, self.params.universe()))
     }
 
     /// Where an identity belongs.
@@ -184,68 +151,14 @@ impl Table {
             .filter(move |(_, content)| value.is_none_or(|value| content.extra == value))
     }
 
-    #[inline]
-    pub(crate) fn contains(&self, place: Place) -> bool {
-        let mut chain = bucket::chain(self.store.bucket(place.bucket), place.location);
-        // In order of fingerprint.
-        let found = chain.find(|(_, content)| content.print >= place.print);
-        found.is_some_and(|(_, content)| content.print == place.print)
-            || !self.spill.is_empty() && !self.spill.of(place.identity).is_empty()
-    }
-
-    /// How often an identity is in.
-    pub(crate) fn count(&self, place: Place) -> u64 {
-        let units = |content: Cell| if self.mode == Mode::Counting { content.extra + 1 } else { 1 };
-        let cells: u64 = self.equal_cells(place, None).map(|(_, content)| units(content)).sum();
-        cells.saturating_add(self.spill.count(place.identity))
-    }
-
-    /// The values of an identity, smallest first, each as often as it is in.
-    pub(crate) fn values(&self, place: Place) -> Vec<u64> {
-        let mut values: Vec<u64> =
-            self.equal_cells(place, None).map(|(_, content)| content.extra).collect();
-        let spilled = self.spill.of(place.identity).iter();
-        values.extend(spilled.flat_map(|entry| {
-            core::iter::repeat_n(entry.value, entry.count.min(MAX_COPIES.into()) as usize)
-        }));
-        values.sort_unstable();
-        values
-    }
-
     /// The value that cells of equal content must agree in: only a map tells them apart by it.
-    fn told_apart(&self, value: u64) -> Option<u64> {
-        (self.mode == Mode::Map).then_some(value)
-    }
-
-    /// Inserts; true if the identity was not in before.
-    pub(crate) fn insert(&mut self, place: Place, value: u64) -> Result<bool, Full> {
-        let (mut place, mut copies) = (place, self.copies(place, value));
-        let new = match self.mode {
-            // Others may have another value.
-            Mode::Map => !self.contains(place),
-            _ => copies.cells == 0 && self.spill.of(place.identity).is_empty(),
-        };
-        if !new && self.mode == Mode::Set {
-            return Ok(false);
-        }
-        if self.used() >= self.grow_at {
-            place = self.grow_for(place);
-            copies = self.copies(place, value);
-        }
-        if !self.put_beside(place, value, copies) {
-            if !self.spill.add(place.identity, value, 1) {
-                return Err(Full { keys: self.used(), inserted: 0 });
-            }
-            if self.spill.len() as u64 > self.spill_limit {
-                self.relieve();
-            }
-        }
-        Ok(new)
+    fn told_apart(value: u64) -> Option<u64> {
+        (V::MODE == Mode::Map).then_some(value)
     }
 
     /// The cells that are equal to one with this value.
     fn copies(&self, place: Place, value: u64) -> Copies {
-        self.equal_cells(place, self.told_apart(value)).fold(Copies::default(), |copies, last| {
+        self.equal_cells(place, Self::told_apart(value)).fold(Copies::default(), |copies, last| {
             Copies { cells: copies.cells + 1, last: Some(last) }
         })
     }
@@ -257,7 +170,7 @@ impl Table {
 
     fn put_beside(&mut self, place: Place, value: u64, copies: Copies) -> bool {
         let mut view = self.store.bucket_mut(place.bucket);
-        if self.mode == Mode::Counting
+        if V::MODE == Mode::Counting
             && let Some((cell, content)) = copies.last
             && content.extra < MAX_COUNTER
         {
@@ -268,44 +181,12 @@ impl Table {
             return false;
         }
         let content = Cell { print: place.print, extra: value };
-        let is_map = self.mode == Mode::Map;
+        let is_map = V::MODE == Mode::Map;
         bucket::insert(&mut view, place.location, content, |a, b| {
             a.print > b.print || is_map && a.print == b.print && a.extra > b.extra
         });
         self.cells += 1;
         true
-    }
-
-    /// Removes one, with this value if the mode is `Map` and one is given; otherwise of several values the smallest.
-    pub(crate) fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
-        let spilled = self.spill.of(place.identity).iter().map(|entry| entry.value);
-        let spilled = spilled.filter(|&entry| value.is_none_or(|value| value == entry)).min();
-        // Only a map tells copies apart; of equal ones what is spilled goes first.
-        let in_cells = match self.mode {
-            Mode::Map => self.equal_cells(place, value).next().map(|(_, content)| content.extra),
-            Mode::Multiset | Mode::Set | Mode::Counting => None,
-        };
-        if let Some(spilled) = spilled
-            && in_cells.is_none_or(|in_cells| spilled <= in_cells)
-        {
-            self.spill.take(place.identity, spilled);
-            return Ok(());
-        }
-        // The last of equal cells is the one that is not full.
-        let (cell, content) = self.equal_cells(place, value.or(in_cells)).last().ok_or(Absent)?;
-        let mut view = self.store.bucket_mut(place.bucket);
-        if self.mode == Mode::Counting && content.extra > 0 {
-            view.set_cell(cell, Cell { extra: content.extra - 1, ..content });
-            return Ok(());
-        }
-        bucket::remove(&mut view, place.location, cell);
-        view.release_room();
-        // (Bytes may claim any number.)
-        self.cells = self.cells.saturating_sub(1);
-        if !self.spill.is_empty() {
-            self.take_back(place.bucket);
-        }
-        Ok(())
     }
 
     /// Moves back into a bucket what was spilled from it, as far as there is room.
@@ -319,40 +200,6 @@ impl Table {
                 left -= 1;
             }
         }
-    }
-
-    /// Takes many copies away; on an error some are gone.
-    pub(crate) fn take(&mut self, group: Group) -> Result<(), Absent> {
-        let value = self.told_apart(group.value);
-        // The spill may count to any number; cells do not.
-        let spilled = self.spill.take_up_to(group.identity, group.value, group.count);
-        for _ in spilled..group.count {
-            self.remove(self.place_of(group.identity), value)?;
-        }
-        Ok(())
-    }
-
-    /// Adds many copies at once.
-    pub(crate) fn add(&mut self, group: Group) -> Result<(), Full> {
-        let place = self.place_of(group.identity);
-        if self.mode == Mode::Set {
-            return self.insert(place, 0).map(|_| ());
-        }
-        let mut left = group.count;
-        while left > 0 {
-            if self.used() >= self.grow_at {
-                // The table may have another cut afterwards; what is left goes in from the start.
-                self.grow_for(place);
-            }
-            if !self.put(self.place_of(group.identity), group.value) {
-                break;
-            }
-            left -= 1;
-        }
-        if left > 0 && !self.spill.add(group.identity, group.value, left) {
-            return Err(Full { keys: self.used(), inserted: 0 });
-        }
-        Ok(())
     }
 
     /// Grows by a quarter and returns the new place of a key. If there is no memory, or no larger layout, all stays as it is
@@ -369,7 +216,7 @@ impl Table {
     pub(crate) fn settle(&mut self, more: u64) {
         if self.used().saturating_add(more) > self.params.capacity() {
             self.lay_out_for(self.used().saturating_add(more));
-        } else if self.spilled() > self.tolerated() {
+        } else if self.spill.len() as u64 > self.tolerated() {
             self.relieve();
         }
     }
@@ -409,13 +256,18 @@ impl Table {
         self.spill_limit = self.tolerated().max(2 * self.spill.len() as u64);
     }
 
+    /// The same content, laid out for `capacity` keys.
+    pub(super) fn resized(&self, capacity: u64) -> Result<Self, ResizeError> {
+        Ok(self.rebuilt(self.params.with_capacity(capacity.max(1), 1)?, 0)?)
+    }
+
     /// The same content under other params, whose universe is 2^`dropped` times smaller.
     pub(crate) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
-        let mut table = Self::new(params, self.mode).map_err(|_| full)?;
+        let mut table = Self::new(params).map_err(|_| full)?;
         let (mut from, mut groups, mut chains) = (Vec::new(), Vec::new(), Chains::default());
         let (mut bucket, per_bucket) = (0, params.identities_per_bucket());
-        let is_set = self.mode == Mode::Set;
+        let is_set = V::MODE == Mode::Set;
         for number in 0..self.params.layout().buckets {
             self.groups_of(number, &mut from);
             // (They are in order, but not in bytes that nobody has checked.)
@@ -423,42 +275,42 @@ impl Table {
             for &group in &from {
                 let group = Group { identity: group.identity >> dropped, ..group };
                 if group.identity - bucket * per_bucket >= per_bucket {
-                    table.fill(bucket, merged(&mut groups, is_set), &mut chains)?;
+                    table.lay_out_bucket(bucket, merged(&mut groups, is_set), &mut chains)?;
                     groups.clear();
                     bucket = group.identity / per_bucket;
                 }
                 groups.push(group);
             }
         }
-        table.fill(bucket, merged(&mut groups, is_set), &mut chains)?;
+        table.lay_out_bucket(bucket, merged(&mut groups, is_set), &mut chains)?;
         Ok(table)
     }
 
     /// Lays out what an empty table is to hold: groups in order.
-    pub(crate) fn fill_all(&mut self, groups: &[Group]) -> Result<(), Full> {
+    pub(crate) fn lay_out(&mut self, groups: &[Group]) -> Result<(), Full> {
         let per_bucket = self.params.identities_per_bucket();
         let bucket = |group: &Group| group.identity / per_bucket;
         let mut chains = Chains::default();
         let mut buckets = groups.chunk_by(|a, b| bucket(a) == bucket(b));
-        buckets.try_for_each(|groups| self.fill(bucket(&groups[0]), groups, &mut chains))
+        buckets.try_for_each(|groups| self.lay_out_bucket(bucket(&groups[0]), groups, &mut chains))
     }
 
     /// Lays out what an empty bucket is to hold: its groups, in order. What finds no cell is spilled, and nothing grows, so
     /// that a table which is read is laid out as it was written.
-    pub(super) fn fill(
+    pub(super) fn lay_out_bucket(
         &mut self,
         number: u64,
         groups: &[Group],
         chains: &mut Chains,
     ) -> Result<(), Full> {
-        let wanted = groups.iter().map(|group| u64::from(chains::cells_of(group, self.mode)));
+        let wanted = groups.iter().map(|group| u64::from(chains::cells_of(group, V::MODE)));
         let wanted = wanted.sum::<u64>().min(u32::MAX.into()) as u32;
         let room = self.store.bucket_mut(number).reserve(wanted);
         chains.clear();
         for group in groups {
             let room = room - chains.len();
             let place = self.place_in(number, group.identity);
-            let left = chains.push((place.location, place.print), group, self.mode, room);
+            let left = chains.push((place.location, place.print), group, V::MODE, room);
             if left > 0 && !self.spill.add(group.identity, group.value, left) {
                 return Err(Full { keys: self.used(), inserted: 0 });
             }
@@ -472,23 +324,12 @@ impl Table {
     /// Adds all of another table, whose identities lose their lowest `dropped` bits.
     pub(crate) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
         let mut result = Ok(());
-        other.for_each_group(|group| {
+        other.for_each_group(&mut |group| {
             if result.is_ok() {
                 result = self.add(Group { identity: group.identity >> dropped, ..group });
             }
         });
         result
-    }
-
-    /// All that is in, in order of identity and value.
-    pub(crate) fn for_each_group(&self, mut take: impl FnMut(Group)) {
-        let mut groups = Vec::new();
-        for bucket in 0..self.params.layout().buckets {
-            self.groups_of(bucket, &mut groups);
-            for &group in &groups {
-                take(group);
-            }
-        }
     }
 
     /// What a bucket holds, the spill included, in order.
@@ -503,7 +344,7 @@ impl Table {
             base &= base - 1;
             for (_, Cell { print, extra }) in bucket::chain(view, location) {
                 let identity = start + (u64::from(location) << width) + print;
-                let (value, count) = match self.mode {
+                let (value, count) = match V::MODE {
                     Mode::Counting => (0, extra + 1),
                     Mode::Multiset | Mode::Set | Mode::Map => (extra, 1),
                 };
@@ -565,37 +406,9 @@ impl Table {
         in_cells.or_else(|| self.spill.range(range).first().map(|entry| entry.identity))
     }
 
-    /// Checks every invariant.
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
-        let buckets = self.params.layout().buckets;
-        if !self.store.check_extensions(buckets) {
-            return Err(Invalid("a bucket and its extensions disagree"));
-        }
-        let mut cells = 0;
-        for number in 0..buckets {
-            let view = self.store.bucket(number);
-            cells += u64::from(view.len());
-            let mut walked = 0;
-            for location in 0..self.params.layout().locations {
-                let mut before: Option<Cell> = None;
-                for (_, content) in bucket::chain(view, location) {
-                    if before.is_some_and(|before| !self.in_order(before, content)) {
-                        return Err(Invalid("a chain is not in order"));
-                    }
-                    before = Some(content);
-                    walked += 1;
-                }
-            }
-            if walked != view.len() {
-                return Err(Invalid("a cell belongs to no chain"));
-            }
-        }
-        if cells == self.cells { Ok(()) } else { Err(Invalid("the number of cells is wrong")) }
-    }
-
     /// Whether two cells may follow each other in a chain.
-    fn in_order(&self, first: Cell, second: Cell) -> bool {
-        match self.mode {
+    fn in_order(first: Cell, second: Cell) -> bool {
+        match V::MODE {
             Mode::Multiset => first.print <= second.print,
             Mode::Set => first.print < second.print,
             // Of equal fingerprints only the last counts less than four.
@@ -606,32 +419,4 @@ impl Table {
             Mode::Map => first <= second,
         }
     }
-
-    /// Distinct cache lines that a question for this place reads.
-    pub(crate) fn lines_to_contain(&self, place: Place) -> u32 {
-        let view = self.store.bucket(place.bucket);
-        let mut walked = Vec::new();
-        for (cell, content) in bucket::chain(view, place.location) {
-            walked.push(cell);
-            if content.print >= place.print {
-                break;
-            }
-        }
-        lines(view.spans(&walked))
-    }
-
-    /// Distinct cache lines of the records that an insertion at this place may move.
-    pub(crate) fn lines_to_insert(&self, place: Place) -> u32 {
-        lines(self.store.bucket(place.bucket).record_spans())
-    }
-}
-
-/// Distinct cache lines among spans of bits.
-fn lines(spans: Vec<(u64, u64)>) -> u32 {
-    let line = |bit: u64| bit / Line::BITS;
-    let of_span = |(start, bits): (u64, u64)| line(start)..=line(start + bits.max(1) - 1);
-    let mut lines: Vec<u64> = spans.into_iter().flat_map(of_span).collect();
-    lines.sort_unstable();
-    lines.dedup();
-    lines.len() as u32
 }

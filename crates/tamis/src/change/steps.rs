@@ -15,7 +15,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    pub(super) fn between(old: &Packed, new: &Packed) -> Self {
+    pub(crate) fn between(old: &Packed, new: &Packed) -> Self {
         let mask = old.max_value();
         let step =
             |(index, (old, new)): (usize, (u64, u64))| (index as u64, new.wrapping_sub(old) & mask);
@@ -24,7 +24,7 @@ impl Steps {
         Self { counters: old.len(), width: old.width(), changes }
     }
 
-    pub(super) fn then(&self, next: &Self) -> Self {
+    pub(crate) fn then(&self, next: &Self) -> Self {
         let mask = (1 << self.width) - 1;
         let mut joined: Vec<(u64, u64)> =
             self.changes.iter().chain(&next.changes).copied().collect();

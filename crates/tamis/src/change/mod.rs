@@ -1,0 +1,68 @@
+//! What turns the content of one filter into that of another.
+
+mod flips;
+mod listed;
+mod moves;
+mod steps;
+mod wire;
+
+pub use self::flips::Flips;
+pub use self::listed::Listed;
+pub use self::moves::Moves;
+pub use self::steps::Steps;
+
+/// The change itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Bits that flip.
+    Bits(Flips),
+    /// Counters that go up or down.
+    Counters(Steps),
+    /// Identities that go and come.
+    Identities(Moves),
+    /// Bits that flip, and digests that come to an overflow list or leave it.
+    Listed(Listed),
+}
+
+impl Change {
+    /// Both changes, one after the other.
+    pub(crate) fn then(&self, next: &Self) -> Result<Self, &'static str> {
+        Ok(match (self, next) {
+            (Self::Bits(first), Self::Bits(second)) => Self::Bits(first.then(second)),
+            (Self::Counters(first), Self::Counters(second)) => Self::Counters(first.then(second)),
+            (Self::Identities(first), Self::Identities(second)) => {
+                let unresolved =
+                    "removed identities are known by position only: resolve the delta first";
+                Self::Identities(first.then(second).ok_or(unresolved)?)
+            }
+            (Self::Listed(first), Self::Listed(second)) => Self::Listed(first.then(second)),
+            _ => return Err("the deltas are of different kinds"),
+        })
+    }
+}
+
+/// What is said of a change that is not one of the filter's kind.
+pub(crate) const OTHER_KIND: &str = "the delta is for another kind";
+
+/// What the changes of a filter are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Bits that flip, of so many.
+    Bits(u64),
+    /// The same, and digests in a list beside them.
+    Listed(u64),
+    /// Counters that go up or down.
+    Counters {
+        /// How many there are.
+        counters: u64,
+        /// Bits of each.
+        width: u32,
+    },
+    /// Identities that go and come.
+    Identities {
+        /// They are below this.
+        universe: u64,
+        /// Bits of a value.
+        value_bits: u32,
+    },
+}

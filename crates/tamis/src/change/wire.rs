@@ -1,0 +1,234 @@
+//! Changes as sections of a delta.
+//!
+//! ```text
+//! section 1   bits: the flips as one frame of the coder
+//!             counters: a frame of which change, then by how much (zigzag, as planes)
+//!             identities: what goes, as gaps between positions (or identities); see `write_moves`
+//!             listed: the flips as one frame
+//! section 2   identities: what comes, as gaps between identities
+//!             listed: the digests that come to the list or leave it (8 bytes each, in order)
+//! ```
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::flips::Flips;
+use super::listed::Listed;
+use super::moves::{Gone, Moves};
+use super::steps::Steps;
+use super::{Change, Shape};
+use crate::coder::{self, Effort, numbers, planes};
+use crate::group::{GROUP_BYTES, put_counts, put_groups, take_counts, take_groups};
+use crate::spec::{Budget, Invalid, WireError};
+use crate::wire::{Frame, Payload};
+
+const CHANGE: u8 = 1;
+const INSERTED: u8 = 2;
+
+const DAMAGED: Invalid = Invalid("the change of a delta is not what an encoder writes");
+
+impl Change {
+    /// The change as sections.
+    pub(crate) fn encode(&self, shape: Shape) -> Vec<Payload<'static>> {
+        let flips = |Flips { bits, words }: &Flips| {
+            let bytes = coder::encode(words, *bits, Effort::Best);
+            Payload::packed(CHANGE, bytes, words.len() as u64 * 8)
+        };
+        match self {
+            Self::Bits(changed) => vec![flips(changed)],
+            Self::Counters(steps) => {
+                let size = steps.changes.len() as u64 * 16;
+                vec![Payload::packed(CHANGE, write_steps(steps), size)]
+            }
+            Self::Identities(moves) => {
+                let (gone, inserted) = write_moves(moves, shape);
+                let sizes = moves.sizes();
+                vec![
+                    Payload::packed(CHANGE, gone, sizes.0 * GROUP_BYTES),
+                    Payload::packed(INSERTED, inserted, sizes.1 * GROUP_BYTES),
+                ]
+            }
+            Self::Listed(listed) => {
+                let entries = listed.toggled.iter().flat_map(|entry| entry.to_le_bytes());
+                let size = listed.toggled.len() as u64 * 8;
+                vec![flips(&listed.flips), Payload::trimmed(INSERTED, entries.collect(), size)]
+            }
+        }
+    }
+
+    /// A change of this shape from the sections that [`encode`](Self::encode) made.
+    pub(crate) fn read(frame: &mut Frame<'_>, shape: Shape) -> Result<Self, WireError> {
+        let section = frame.packed(CHANGE)?;
+        Ok(match shape {
+            Shape::Bits(bits) => Self::Bits(read_flips(frame, &section, bits)?),
+            Shape::Counters { counters, width } => {
+                Self::Counters(read_steps(frame, &section, counters, width)?)
+            }
+            Shape::Identities { universe, value_bits } => {
+                Self::Identities(read_moves(frame, &section, universe, value_bits)?)
+            }
+            Shape::Listed(bits) => {
+                let flips = read_flips(frame, &section, bits)?;
+                let (entries, size) = frame.trimmed(INSERTED)?;
+                let (whole, rest) = entries.as_chunks();
+                let mut toggled: Vec<u64> = frame.budget().vec(whole.len() as u64)?;
+                toggled.extend(whole.iter().map(|entry| u64::from_le_bytes(*entry)));
+                if !rest.is_empty()
+                    || size != entries.len() as u64
+                    || !numbers::strictly_rise(&toggled)
+                {
+                    return Err(DAMAGED.into());
+                }
+                Self::Listed(Listed { flips, toggled })
+            }
+        })
+    }
+}
+
+/// The bytes of a section, and the memory that it claims.
+type Packed = (Vec<u8>, u64);
+
+fn read_flips(
+    frame: &mut Frame<'_>,
+    (bytes, decoded): &Packed,
+    bits: u64,
+) -> Result<Flips, WireError> {
+    let len = bits.div_ceil(64);
+    if len.checked_mul(8) != Some(*decoded) {
+        return Err(DAMAGED.into());
+    }
+    coder::check(bytes, bits).map_err(|_| DAMAGED)?;
+    let mut words = frame.budget().zeros(len)?;
+    coder::decode_into(bytes, bits, &mut words).map_err(|_| DAMAGED)?;
+    Ok(Flips { bits, words })
+}
+
+/// What goes and what comes, exactly as many as are claimed.
+fn read_moves(
+    frame: &mut Frame<'_>,
+    (gone, size): &Packed,
+    universe: u64,
+    value_bits: u32,
+) -> Result<Moves, WireError> {
+    let count = |decoded: u64| {
+        let whole = decoded.is_multiple_of(GROUP_BYTES);
+        whole.then_some(decoded / GROUP_BYTES).ok_or(DAMAGED)
+    };
+    let (&form, mut rest) = gone.split_first().ok_or(DAMAGED)?;
+    let mut moves = Moves { base_groups: 0, gone: None, removed: None, inserted: Vec::new() };
+    match form {
+        1 => {
+            moves.base_groups = numbers::take(&mut rest).ok_or(DAMAGED)?;
+            moves.gone =
+                Some(read_gone(&mut rest, moves.base_groups, count(*size)?, frame.budget())?);
+        }
+        0 => {
+            let budget = frame.budget();
+            let removed = take_groups(&mut rest, universe, value_bits, count(*size)?, budget)?;
+            moves.removed = Some(removed);
+        }
+        _ => return Err(DAMAGED.into()),
+    }
+    let (come, size) = frame.packed(INSERTED)?;
+    let mut come = come.as_slice();
+    moves.inserted = take_groups(&mut come, universe, value_bits, count(size)?, frame.budget())?;
+    if rest.is_empty() && come.is_empty() { Ok(moves) } else { Err(DAMAGED.into()) }
+}
+
+/// So many positions among the groups of the base, and how often each goes.
+fn read_gone(
+    rest: &mut &[u8],
+    base_groups: u64,
+    count: u64,
+    budget: &mut Budget,
+) -> Result<Vec<Gone>, WireError> {
+    let positions = numbers::take_sorted(rest, base_groups, count);
+    let mut positions = positions.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
+    let mut gone: Vec<Gone> = budget.vec(count)?;
+    while let Some(position) = positions.next().map_err(|_| DAMAGED)? {
+        gone.push(Gone { position, count: 1 });
+    }
+    take_counts(rest, gone.iter_mut().map(|gone| &mut gone.count)).ok_or(DAMAGED)?;
+    let rises = gone.is_sorted_by(|a, b| a.position < b.position);
+    if rises { Ok(gone) } else { Err(DAMAGED.into()) }
+}
+
+/// Steps as small numbers: +1, -1, +2, -2, ... become 0, 1, 2, 3, ...
+fn zigzag(step: u64, width: u32) -> u64 {
+    let half = 1_u64 << (width - 1);
+    if step <= half { 2 * (step - 1) } else { 2 * ((1 << width) - step) - 1 }
+}
+
+fn unzigzag(number: u64, width: u32) -> Option<u64> {
+    let step = number / 2 + 1;
+    let half = 1_u64 << (width - 1);
+    match number % 2 {
+        0 if step <= half => Some(step),
+        1 if step < half => Some((1 << width) - step),
+        _ => None,
+    }
+}
+
+fn write_steps(steps: &Steps) -> Vec<u8> {
+    let indices: Vec<u64> = steps.changes.iter().map(|&(index, _)| index).collect();
+    let sizes = steps.changes.iter().map(|&(_, step)| zigzag(step, steps.width));
+    let mut out = Vec::new();
+    numbers::put_sorted(&mut out, &indices, steps.counters);
+    let in_time = planes::put(&mut out, &sizes, Effort::Best);
+    debug_assert!(in_time, "an index has a bit at least, and so half as many steps as it may");
+    out
+}
+
+fn read_steps(
+    frame: &mut Frame<'_>,
+    (bytes, decoded): &Packed,
+    counters: u64,
+    width: u32,
+) -> Result<Steps, WireError> {
+    let mut rest = bytes.as_slice();
+    let count = decoded / 16;
+    let indices = numbers::take_sorted(&mut rest, counters, count);
+    let mut indices = indices.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
+    let budget = frame.budget();
+    let mut changes: Vec<(u64, u64)> = budget.vec(count)?;
+    while let Some(index) = indices.next().map_err(|_| DAMAGED)? {
+        changes.push((index, 0));
+    }
+    let most = (1 << width) - 1;
+    planes::take(rest, bytes.len() as u64, (count, most), budget, |at, size| {
+        changes[at as usize].1 = size;
+    })?;
+    for (_, step) in &mut changes {
+        *step = unzigzag(*step, width).ok_or(DAMAGED)?;
+    }
+    let rises = changes.is_sorted_by(|a, b| a.0 < b.0);
+    if rises && decoded % 16 == 0 {
+        Ok(Steps { counters, width, changes })
+    } else {
+        Err(DAMAGED.into())
+    }
+}
+
+/// What goes: a byte that says whether by position (1) or by identity (0), then for positions how many groups the base has, then gaps,
+/// then the counts less one; what comes: gaps, values, counts less one.
+fn write_moves(moves: &Moves, shape: Shape) -> (Vec<u8>, Vec<u8>) {
+    let (universe, value_bits) = match shape {
+        Shape::Identities { universe, value_bits } => (universe, value_bits),
+        _ => (0, 0),
+    };
+    let mut gone = Vec::new();
+    if let Some(positions) = &moves.gone {
+        gone.push(1);
+        numbers::put(&mut gone, moves.base_groups);
+        let at: Vec<u64> = positions.iter().map(|gone| gone.position).collect();
+        let counts: Vec<u64> = positions.iter().map(|gone| gone.count).collect();
+        numbers::put_sorted(&mut gone, &at, moves.base_groups);
+        put_counts(&mut gone, &counts);
+    } else {
+        gone.push(0);
+        put_groups(&mut gone, moves.removed.as_deref().unwrap_or_default(), universe, value_bits);
+    }
+    let mut inserted = Vec::new();
+    put_groups(&mut inserted, &moves.inserted, universe, value_bits);
+    (gone, inserted)
+}

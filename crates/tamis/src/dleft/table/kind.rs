@@ -1,0 +1,318 @@
+//! The table as a kind of filter.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::super::bucket::{Buckets, Cell, max_count};
+use super::super::choices::{Choice, Choices};
+use super::super::params::DLeftParams;
+use super::super::{model, plan, sections};
+use super::{Slot, Table};
+use crate::address::identity;
+use crate::bits::OutOfMemory;
+use crate::digest::Digest;
+use crate::filter::{Count, Remove};
+use crate::group::{Group, Spill};
+use crate::identities::{self, Identities};
+use crate::spec::{
+    Absent, Full, Goal, Invalid, Kind, Lines, Operation, PlanError, Prediction, ResizeError,
+    WireError,
+};
+use crate::wire::{Frame, Payload};
+
+impl identities::Table for Table {
+    const KIND: Kind = Kind::DLeft;
+    const CAN: &'static [Operation] = &[
+        Operation::Insert,
+        Operation::Remove,
+        Operation::Count,
+        Operation::Merge,
+        Operation::Grow,
+    ];
+    const VALUES: Option<&'static str> = Some("value");
+    const REASON: &'static str =
+        "keys can be removed and counted, in less than half the memory of counting";
+    const MARGINS: [f64; 2] = identities::MARGINS;
+    type Params = DLeftParams;
+    /// The identity.
+    type Place = u64;
+
+    fn least(goal: &Goal) -> Result<DLeftParams, PlanError> {
+        plan::plan(goal)
+    }
+
+    fn predict(params: &DLeftParams, keys: u64) -> Prediction {
+        plan::predict(params, keys)
+    }
+
+    /// Paper 003.
+    fn explain(params: &DLeftParams, n: u64, out: &mut Lines) {
+        let (d, b, c) = (params.subtables(), params.buckets(), params.cells());
+        let r = params.remainder();
+        let u = params.universe() as f64;
+        out.add(
+            "symbols",
+            format_args!(
+                "n = {n} keys, d = {d} subtables of B = {b} buckets of c = {c} cells, r = {r} bits"
+            ),
+        );
+        out.add("universe", format_args!("U = B 2^r = {}", params.universe()));
+        let load = model::effective_load(u, n, u64::from(d) * b);
+        out.add("load", format_args!("L = U (1 - (1 - 1/U)^n) / (d B) = {load:.4} cells a bucket"));
+        let full = model::full_chance(d as usize, c as usize, load);
+        out.add("full", format_args!("all d choices of a key are full with chance F = {full:.2e}"));
+        let rate = model::rate(u, n);
+        out.add("rate", format_args!("f = 1 - (1 - 1/U)^n = {rate:.4e}"));
+        out.add(
+            "memory",
+            format_args!(
+                "d B c (r + counter + value) = {d} * {b} * {c} * {} = {} bits",
+                params.cell_bits(),
+                params.bits()
+            ),
+        );
+    }
+
+    fn universe(params: &DLeftParams) -> u64 {
+        params.universe()
+    }
+
+    fn value_bits(params: &DLeftParams) -> u32 {
+        params.value()
+    }
+
+    fn content_params(params: &DLeftParams) -> Vec<(&'static str, u64)> {
+        vec![("universe", params.universe()), ("value", params.value().into())]
+    }
+
+    fn new(params: DLeftParams) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            params,
+            choices: Choices::new(params.subtables(), params.universe(), params.remainder()),
+            buckets: Buckets::new(&params)?,
+            used: 0,
+            stash: Spill::default(),
+            grow_above: params.all_cells(),
+        })
+    }
+
+    fn params(&self) -> DLeftParams {
+        self.params
+    }
+
+    #[inline]
+    fn place(&self, digest: Digest) -> u64 {
+        identity(digest, self.params.universe())
+    }
+
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        for choice in self.choices(self.place(digest)) {
+            self.buckets.prefetch(choice.bucket);
+        }
+    }
+
+    #[inline]
+    fn contains(&self, identity: u64) -> bool {
+        self.choices(identity).any(|choice| self.buckets.has(choice.bucket, choice.remainder))
+            || !self.stash.is_empty() && !self.stash.of(identity).is_empty()
+    }
+
+    fn count(&self, identity: u64) -> u64 {
+        let cells: u64 = self.cells_of(identity).map(|(_, content)| content.count).sum();
+        cells.saturating_add(self.stash.count(identity))
+    }
+
+    fn values(&self, identity: u64) -> Vec<u64> {
+        let cells = self.cells_of(identity).map(|(_, content)| content.value);
+        let stashed = self.stash.of(identity).iter().map(|entry| entry.value);
+        let mut values: Vec<u64> = cells.chain(stashed).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    fn insert(&mut self, identity: u64, value: u64) -> Result<bool, Full> {
+        self.insert_group(Group { identity, value, count: 1 })
+    }
+
+    fn remove(&mut self, identity: u64, value: Option<u64>) -> Result<(), Absent> {
+        let fits = |other: u64| value.is_none_or(|value| value == other);
+        let cells = self.cells_of(identity).filter(|(_, content)| fits(content.value));
+        let in_cell = cells.min_by_key(|(_, content)| content.value);
+        let stashed = self.stash.of(identity).iter().map(|entry| entry.value);
+        let in_stash = stashed.filter(|&value| fits(value)).min();
+        match (in_cell, in_stash) {
+            // Of equal value, what is in the stash is the surplus of the cell.
+            (Some((slot, content)), in_stash)
+                if in_stash.is_none_or(|value| content.value < value) =>
+            {
+                self.count_down(slot, content);
+            }
+            (_, Some(value)) => {
+                self.stash.take(identity, value);
+            }
+            _ => return Err(Absent),
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, group: Group) -> Result<(), Full> {
+        self.insert_group(group).map(|_| ())
+    }
+
+    fn take(&mut self, group: Group) -> Result<(), Absent> {
+        // The stash may count to any number; cells do not.
+        let stashed = self.stash.take_up_to(group.identity, group.value, group.count);
+        for _ in stashed..group.count {
+            self.remove(group.identity, Some(group.value))?;
+        }
+        Ok(())
+    }
+
+    fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
+        self.groups().into_iter().for_each(take);
+    }
+
+    fn distinct(&self) -> u64 {
+        if self.params.value() == 0 {
+            let surplus = self.stash.entries().iter();
+            let whole = surplus.filter(|entry| self.cells_of(entry.identity).next().is_none());
+            return self.used + whole.count() as u64;
+        }
+        self.groups().chunk_by(|a, b| a.identity == b.identity).count() as u64
+    }
+
+    fn clear(&mut self) {
+        self.buckets.clear();
+        self.used = 0;
+        self.stash.clear();
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if !self.buckets.is_tidy(self.params.all_buckets()) {
+            return Err(Invalid("the used cells of a bucket are not its first"));
+        }
+        let mut used = 0;
+        for bucket in 0..self.params.all_buckets() {
+            for (cell, content) in self.cells(bucket).enumerate() {
+                used += 1;
+                let identity = self.identity(bucket, content.remainder);
+                let mut same =
+                    self.cells_of(identity).filter(|found| found.1.value == content.value);
+                let itself = |found: &(Slot, Cell)| {
+                    (found.0.bucket, found.0.cell as usize) == (bucket, cell)
+                };
+                if !same.all(|found| itself(&found)) {
+                    return Err(Invalid("an identity is in two cells"));
+                }
+            }
+        }
+        let surplus_or_whole = |entry: &Group| {
+            let mut same =
+                self.cells_of(entry.identity).filter(|found| found.1.value == entry.value);
+            entry.count > 0
+                && same.all(|(_, content)| content.count == max_count(content.remainder))
+        };
+        if !self.stash.entries().iter().all(surplus_or_whole) {
+            return Err(Invalid("the stash holds what its cell could count"));
+        }
+        if used == self.used { Ok(()) } else { Err(Invalid("the number of cells is wrong")) }
+    }
+
+    fn footprint(&self) -> u64 {
+        self.buckets.footprint() + self.stash.footprint()
+    }
+
+    fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// 0.84 for the planned keys.
+    fn fill(&self) -> f64 {
+        self.used as f64 / self.params.all_cells() as f64
+    }
+
+    /// Entries of the stash: identities that found no cell, and the surplus of those that are in more than four times.
+    fn overflow(&self) -> u64 {
+        self.stash.len() as u64
+    }
+
+    /// Beyond 7 of 8 cells moves are frequent, and the stash may be needed.
+    fn is_crowded(&self) -> bool {
+        self.fill() > 0.875
+    }
+
+    fn lines_to_contain(&self, identity: u64) -> u32 {
+        let asked = |choice: &Choice| self.buckets.has(choice.bucket, choice.remainder);
+        let until = self.choices(identity).position(|choice| asked(&choice));
+        let read = until.map_or(self.params.subtables() as usize, |found| found + 1);
+        self.lines(identity, read)
+    }
+
+    fn lines_to_insert(&self, identity: u64) -> u32 {
+        self.lines(identity, self.params.subtables() as usize)
+    }
+
+    fn grown(&self) -> Result<Self, ResizeError> {
+        Ok(self.resized(self.params.grown()?)?)
+    }
+
+    /// What finds no cell goes to the stash.
+    fn shrunk(&self) -> Result<Self, ResizeError> {
+        Ok(self.resized(self.params.shrunk()?)?)
+    }
+
+    fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
+        let mut params = self.params.coarser(dropped).ok()?;
+        let cells = self.used.saturating_add(other.used);
+        while plan::room(&params) < cells
+            && let Ok(larger) = params.grown()
+        {
+            params = larger;
+        }
+        let both = |mut table: Self| {
+            table.add_all(&other.groups(), other_dropped)?;
+            Ok(table)
+        };
+        Some(self.coarser(params, dropped).and_then(both))
+    }
+
+    fn sections(&self) -> Vec<Payload<'_>> {
+        sections::encode(self)
+    }
+
+    /// Of the table that a reader would make, or what is read could be shorter in the other form.
+    fn trimmed(&self) -> Vec<Payload<'_>> {
+        self.coarser(self.params, 0)
+            .map_or_else(|_| self.sections(), |table| sections::encode(&table))
+    }
+
+    fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Self, WireError> {
+        sections::decode(frame, params)
+    }
+
+    fn unpack(
+        frame: &mut Frame<'_>,
+        params: DLeftParams,
+        groups: Vec<Group>,
+    ) -> Result<Self, WireError> {
+        sections::unpack(frame, params, &groups)
+    }
+
+    fn decoded_bytes(params: &DLeftParams) -> u64 {
+        params.bits().div_ceil(8)
+    }
+
+    fn as_remove(filter: &mut Identities<Self>) -> Option<&mut dyn Remove> {
+        Some(filter)
+    }
+
+    fn as_count(filter: &Identities<Self>) -> Option<&dyn Count> {
+        Some(filter)
+    }
+}
+
+impl identities::Removes for Table {}
+impl identities::Counts for Table {}
+impl identities::Carries for Table {}

@@ -1,0 +1,317 @@
+//! What a filter does, by its table.
+
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Counts, Identities, Removes, Table};
+use crate::bits::OutOfMemory;
+use crate::change::{Change, Moves, OTHER_KIND, Shape};
+use crate::coder::{self, Packing};
+use crate::digest::Digest;
+use crate::filter::{Count, Filter, Insert, Remove};
+use crate::group::{Group, common_universe, section};
+use crate::spec::{
+    Absent, Full, Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params,
+    PlanError, Prediction, ResizeError, Traffic, WireError,
+};
+use crate::stored::Stored;
+use crate::traffic;
+use crate::wire::{ContentHasher, ContentId, Encoded, Encoding, Frame};
+
+impl<T: Table> PartialEq for Identities<T> {
+    /// Equal content and label, wherever it lies.
+    fn eq(&self, other: &Self) -> bool {
+        self.label == other.label && self.content_id() == other.content_id()
+    }
+}
+
+impl<T: Table> Eq for Identities<T> {}
+
+impl<T: Table> Filter for Identities<T> {
+    #[inline]
+    fn label(&self) -> Label {
+        self.label
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.table.contains(self.table.place(digest))
+    }
+
+    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        let len = digests.len().min(answers.len());
+        self.table.contains_many(&digests[..len], &mut answers[..len]);
+    }
+
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        self.table.prefetch(digest);
+    }
+
+    fn footprint(&self) -> u64 {
+        self.table.footprint()
+    }
+
+    /// Different identities over all: the chance that an absent key has one of them.
+    fn rate(&self) -> f64 {
+        self.table.distinct() as f64 / T::universe(&self.table.params()) as f64
+    }
+
+    fn fill(&self) -> f64 {
+        self.table.fill()
+    }
+
+    fn overflow(&self) -> Option<u64> {
+        Some(self.table.overflow())
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.label.is_exceeded() || self.table.is_crowded()
+    }
+
+    fn blocks_to_contain(&self, digest: Digest) -> u32 {
+        self.table.lines_to_contain(self.table.place(digest))
+    }
+
+    fn blocks_to_insert(&self, digest: Digest) -> u32 {
+        self.table.lines_to_insert(self.table.place(digest))
+    }
+}
+
+impl<T: Table> Insert for Identities<T> {
+    /// Inserts a key; where keys have values, with the value 0.
+    #[inline]
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        self.insert_with(digest, 0)
+    }
+
+    fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
+        let done = self.table.insert_many(digests);
+        let inserted = done.map_or_else(|(inserted, _)| inserted, |()| digests.len()) as u64;
+        self.label.keys = self.label.keys.saturating_add(inserted);
+        done.map_err(|(_, full)| Full { inserted, ..full })
+    }
+}
+
+impl<T: Removes> Remove for Identities<T> {
+    /// Removes one occurrence of a key: of several values the smallest.
+    ///
+    /// Keys that share an identity share their entries, so this may take the value of another key and leave it that of
+    /// the one removed. Where values matter, use [`remove_value`](Identities::remove_value).
+    #[inline]
+    fn remove_digest(&mut self, digest: Digest) -> Result<(), Absent> {
+        self.remove_with(digest, None)
+    }
+
+    fn remove_many(&mut self, digests: &[Digest]) -> u64 {
+        let removed = self.table.remove_many(digests);
+        self.label.keys = self.label.keys.saturating_sub(removed);
+        removed
+    }
+}
+
+impl<T: Counts> Count for Identities<T> {
+    fn count_digest(&self, digest: Digest) -> Option<u64> {
+        Some(self.table.count(self.table.place(digest)))
+    }
+
+    fn max_count(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+impl<T: Table> Stored for Identities<T> {
+    const KIND: Kind = T::KIND;
+    type Params = T::Params;
+    const CAN: &'static [Operation] = T::CAN;
+    const VALUES: Option<&'static str> = T::VALUES;
+    const REASON: &'static str = T::REASON;
+    const MARGINS: [f64; 2] = T::MARGINS;
+
+    fn params(&self) -> T::Params {
+        self.table.params()
+    }
+
+    fn new(params: T::Params, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
+        Ok(Self { label: label.into(), table: T::new(params)? })
+    }
+
+    fn least(goal: &Goal) -> Result<T::Params, PlanError> {
+        T::least(goal)
+    }
+
+    fn predict(params: &T::Params, keys: u64) -> Prediction {
+        T::predict(params, keys)
+    }
+
+    fn traffic(
+        params: &T::Params,
+        keys: u64,
+        predicted: &Prediction,
+        replaced: Option<u64>,
+    ) -> Traffic {
+        let identities = traffic::Identities {
+            params: [T::Params::NAMES.len(), T::content_params(params).len()],
+            universe: T::universe(params),
+            value_bits: T::value_bits(params),
+            set: T::IS_SET,
+        };
+        let mut traffic = identities.traffic(keys, replaced);
+        if T::TRIMS {
+            let trimmed = predicted.wire_bits_per_key * keys.max(1) as f64 / 8.0;
+            traffic.snapshot.mean = traffic.snapshot.mean.min(trimmed);
+        }
+        traffic
+    }
+
+    fn explain(params: &T::Params, keys: u64, _: &Prediction, out: &mut Lines) {
+        T::explain(params, keys, out);
+    }
+
+    fn content_params(params: &T::Params) -> Vec<(&'static str, u64)> {
+        T::content_params(params)
+    }
+
+    /// The multiset sum, or the union of two sets. Needs the same hash and seed, and universes that differ by a power of two: the
+    /// finer filter is then read as coarsely as the other, and so is this one afterwards. It grows to make room.
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
+        let (mine, theirs) = (self.table.params(), other.table.params());
+        let beside = |params| T::content_params(params).into_iter().skip(1);
+        for ((name, mine), (_, theirs)) in beside(&mine).zip(beside(&theirs)) {
+            Mismatch::check(name, &mine, &theirs)?;
+        }
+        let (universe, their_universe) = (T::universe(&mine), T::universe(&theirs));
+        let merged =
+            common_universe(universe, their_universe).and_then(|(dropped, their_dropped)| {
+                self.table.with(dropped, &other.table, their_dropped)
+            });
+        let Some(merged) = merged else {
+            let left = universe.to_string();
+            let right = their_universe.to_string();
+            return Err(Mismatch { field: "universe", left, right }.into());
+        };
+        self.table = merged.map_err(|_| MergeError::OutOfMemory)?;
+        self.label.merge(&other.label);
+        Ok(())
+    }
+
+    fn grow(&mut self) -> Result<(), ResizeError> {
+        self.table = self.table.grown()?;
+        Ok(())
+    }
+
+    fn shrink(&mut self) -> Result<(), ResizeError> {
+        self.table = self.table.shrunk()?;
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.table.clear();
+        self.label.keys = 0;
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        self.table.validate()
+    }
+
+    /// Covers the universe and the identities in order, not how they are laid out: a grown filter has the same content.
+    fn content_id(&self) -> ContentId {
+        let params = T::content_params(&self.table.params());
+        let values: Vec<u64> = params.iter().map(|&(_, value)| value).collect();
+        let mut id = ContentHasher::new(T::KIND, self.label.hasher, &values);
+        // A value is part of the content where the params say how wide it is.
+        let has_value = values.len() > 1;
+        self.table.for_each_group(&mut |Group { identity, value, count }| {
+            let value = has_value.then_some(value);
+            id.numbers([identity].into_iter().chain(value).chain([count]));
+        });
+        id.finish()
+    }
+
+    fn encode(&self) -> Encoded<'_> {
+        self.frame(self.table.sections())
+    }
+
+    /// The packed form, or the trimmed one where many identities are equal and that is shorter.
+    fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
+        let params = self.table.params();
+        let (universe, values) = (T::universe(&params), T::value_bits(&params));
+        let bytes = T::decoded_bytes(&params);
+        let packed = section::pack(section::IDENTITIES, &self.groups(), universe, values, bytes);
+        let packed = self.frame(vec![packed]);
+        if !T::TRIMS {
+            return packed;
+        }
+        let trimmed = self.frame(self.table.trimmed());
+        if packed.len() <= trimmed.len() { packed } else { trimmed }
+    }
+
+    fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
+        let (label, params) = Self::begin(frame)?;
+        let params = T::checked(params)?;
+        let table = match frame.next_encoding() {
+            Some(Encoding::Packed) => {
+                let (universe, values) = (T::universe(&params), T::value_bits(&params));
+                let bytes = T::decoded_bytes(&params);
+                let groups = section::unpack(frame, section::IDENTITIES, universe, values, bytes)?;
+                if T::IS_SET && groups.iter().any(|group| group.count > 1) {
+                    return Err(Invalid("an identity is in a set twice").into());
+                }
+                frame.set_sound();
+                T::unpack(frame, params, groups)?
+            }
+            _ => T::decode(frame, params)?,
+        };
+        Ok(Self { label, table })
+    }
+
+    fn label_mut(&mut self) -> &mut Label {
+        &mut self.label
+    }
+
+    fn diff(&self, new: &Self) -> Option<Change> {
+        Some(Change::Identities(Moves::between(&self.groups(), &new.groups())))
+    }
+
+    fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
+        let Change::Identities(moves) = change else { return Err(OTHER_KIND) };
+        let (removed, inserted) = moves.for_base(&self.groups())?;
+        for group in removed {
+            self.table.take(group).map_err(|Absent| "more is removed than is in")?;
+        }
+        for &group in inserted {
+            self.table.add(group).map_err(|_| "there is no memory for what comes")?;
+        }
+        Ok(())
+    }
+
+    fn shape(content: &[u64]) -> Option<Shape> {
+        let value_bits = T::VALUES.and(content.get(1)).copied().unwrap_or(0).min(32) as u32;
+        Some(Shape::Identities { universe: *content.first()?, value_bits })
+    }
+
+    fn held_groups(&self) -> Vec<Group> {
+        self.groups()
+    }
+
+    fn entropy_bits(&self) -> f64 {
+        let params = self.table.params();
+        let groups = self.groups().len() as u64;
+        let values = groups as f64 * f64::from(T::value_bits(&params));
+        coder::set_bits(T::universe(&params), groups) + values
+    }
+
+    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        Some(self)
+    }
+
+    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
+        T::as_remove(self)
+    }
+
+    fn as_count(&self) -> Option<&dyn Count> {
+        T::as_count(self)
+    }
+}

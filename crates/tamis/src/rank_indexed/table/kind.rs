@@ -1,0 +1,379 @@
+//! The table as a kind of filter.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::super::bucket::BucketMut as _;
+use super::super::params::RankParams;
+use super::super::{Variant, bucket, model, plan, sections};
+use super::{Cell, MAX_COPIES, Mode, Place, Table};
+use crate::address::{identity, reduce};
+use crate::bits::{Line, OutOfMemory, Words};
+use crate::digest::Digest;
+use crate::filter::{Count, Remove};
+use crate::group::{Group, Spill};
+use crate::identities::{self, Identities};
+use crate::spec::{
+    Absent, Full, Goal, Invalid, InvalidParam, Kind, Lines, Operation, PlanError, Prediction,
+    ResizeError, WireError,
+};
+use crate::wire::{Frame, Payload};
+
+impl<V: Variant> identities::Table for Table<V> {
+    const KIND: Kind = V::KIND;
+    const CAN: &'static [Operation] = V::CAN;
+    const VALUES: Option<&'static str> = match V::MODE {
+        Mode::Map => Some("extra"),
+        _ => None,
+    };
+    const REASON: &'static str = V::REASON;
+    const MARGINS: [f64; 2] = identities::MARGINS;
+    const IS_SET: bool = matches!(V::MODE, Mode::Set);
+    type Params = RankParams;
+    type Place = Place;
+
+    fn least(goal: &Goal) -> Result<RankParams, PlanError> {
+        plan::plan(V::KIND.name(), goal, V::EXTRA)
+    }
+
+    fn predict(params: &RankParams, keys: u64) -> Prediction {
+        plan::predict(params, keys, V::MODE)
+    }
+
+    /// Paper 000.
+    fn explain(params: &RankParams, n: u64, out: &mut Lines) {
+        let layout = params.layout();
+        let model::Layout { buckets: b, locations: l, fingerprint: r, extra, .. } = layout;
+        out.add(
+            "symbols",
+            format_args!("n = {n} keys, B = {b} buckets, L = {l} locations, r = {r} bits"),
+        );
+        out.add("universe", format_args!("U = B L 2^r = {}", params.universe()));
+        out.add("chains", format_args!("lambda = n / (B L) = {:.4}", layout.lambda(n)));
+        out.add(
+            "rate",
+            format_args!(
+                "f = 1 - (1 - 1/U)^n = {:.4e}; the paper's bound lambda 2^-r = {:.4e}",
+                model::rate(&layout, n),
+                model::rate_bound(&layout, n)
+            ),
+        );
+        let pointer = model::pointer_bits(layout.second);
+        out.add(
+            "bucket",
+            format_args!(
+                "S1 = L + Z1 c + 1 + ceil(log2 J2) = {l} + {} * {} + 1 + {pointer} = {} bits",
+                layout.level1,
+                1 + r + extra,
+                layout.bucket_bits()
+            ),
+        );
+        out.add(
+            "levels",
+            format_args!(
+                "J2 = {} of S2 = {} bits, J3 = {} of S3 = {} bits, in each of S = {} groups",
+                layout.second,
+                layout.second_bits(),
+                layout.third,
+                layout.third_bits(),
+                layout.groups
+            ),
+        );
+        out.add("memory", format_args!("B S1 + S (J2 S2 + J3 S3) = {} bits", layout.bits()));
+        let overflow = model::overflow_bound(&layout, n);
+        out.add("overflow", format_args!("a key finds no cell with chance Po <= {overflow:.1e}"));
+    }
+
+    fn universe(params: &RankParams) -> u64 {
+        params.universe()
+    }
+
+    fn value_bits(params: &RankParams) -> u32 {
+        if V::MODE == Mode::Map { params.layout().extra } else { 0 }
+    }
+
+    fn content_params(params: &RankParams) -> Vec<(&'static str, u64)> {
+        vec![("universe", params.universe()), ("extra", params.layout().extra.into())]
+    }
+
+    fn checked(params: RankParams) -> Result<RankParams, InvalidParam> {
+        let extra = params.layout().extra;
+        let fits = if V::MODE == Mode::Map { extra > 0 } else { extra == V::EXTRA };
+        let expected = "the counter or value bits of the kind";
+        let refused = InvalidParam { name: "extra", value: extra.into(), expected };
+        if fits { Ok(params) } else { Err(refused) }
+    }
+
+    /// Counter bits are those of the kind, and a map has one value bit at least, whatever the params say.
+    fn new(params: RankParams) -> Result<Self, OutOfMemory> {
+        let extra = params.layout().extra;
+        let right = if V::MODE == Mode::Map { extra.max(1) } else { V::EXTRA };
+        let params = if extra == right { params } else { params.with_extra(right) };
+        let words = Words::zeroed(params.layout().bits().div_ceil(64))?;
+        Ok(Self::of_parts(params, (words, 0, Spill::default())))
+    }
+
+    fn params(&self) -> RankParams {
+        self.params
+    }
+
+    #[inline]
+    fn place(&self, digest: Digest) -> Place {
+        let bucket = reduce(digest.0, self.params.layout().buckets);
+        self.place_in(bucket, identity(digest, self.params.universe()))
+    }
+
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        self.store.prefetch(reduce(digest.0, self.params.layout().buckets));
+    }
+
+    #[inline]
+    fn contains(&self, place: Place) -> bool {
+        let mut chain = bucket::chain(self.store.bucket(place.bucket), place.location);
+        // In order of fingerprint.
+        let found = chain.find(|(_, content)| content.print >= place.print);
+        found.is_some_and(|(_, content)| content.print == place.print)
+            || !self.spill.is_empty() && !self.spill.of(place.identity).is_empty()
+    }
+
+    fn count(&self, place: Place) -> u64 {
+        let units = |content: Cell| if V::MODE == Mode::Counting { content.extra + 1 } else { 1 };
+        let cells: u64 = self.equal_cells(place, None).map(|(_, content)| units(content)).sum();
+        cells.saturating_add(self.spill.count(place.identity))
+    }
+
+    fn values(&self, place: Place) -> Vec<u64> {
+        let mut values: Vec<u64> =
+            self.equal_cells(place, None).map(|(_, content)| content.extra).collect();
+        let spilled = self.spill.of(place.identity).iter();
+        values.extend(spilled.flat_map(|entry| {
+            core::iter::repeat_n(entry.value, entry.count.min(MAX_COPIES.into()) as usize)
+        }));
+        values.sort_unstable();
+        values
+    }
+
+    fn insert(&mut self, place: Place, value: u64) -> Result<bool, Full> {
+        let (mut place, mut copies) = (place, self.copies(place, value));
+        let new = match V::MODE {
+            // Others may have another value.
+            Mode::Map => !self.contains(place),
+            _ => copies.cells == 0 && self.spill.of(place.identity).is_empty(),
+        };
+        if !new && V::MODE == Mode::Set {
+            return Ok(false);
+        }
+        if self.used() >= self.grow_at {
+            place = self.grow_for(place);
+            copies = self.copies(place, value);
+        }
+        if !self.put_beside(place, value, copies) {
+            if !self.spill.add(place.identity, value, 1) {
+                return Err(Full { keys: self.used(), inserted: 0 });
+            }
+            if self.spill.len() as u64 > self.spill_limit {
+                self.relieve();
+            }
+        }
+        Ok(new)
+    }
+
+    fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
+        let spilled = self.spill.of(place.identity).iter().map(|entry| entry.value);
+        let spilled = spilled.filter(|&entry| value.is_none_or(|value| value == entry)).min();
+        // Only a map tells copies apart; of equal ones what is spilled goes first.
+        let in_cells = match V::MODE {
+            Mode::Map => self.equal_cells(place, value).next().map(|(_, content)| content.extra),
+            Mode::Multiset | Mode::Set | Mode::Counting => None,
+        };
+        if let Some(spilled) = spilled
+            && in_cells.is_none_or(|in_cells| spilled <= in_cells)
+        {
+            self.spill.take(place.identity, spilled);
+            return Ok(());
+        }
+        // The last of equal cells is the one that is not full.
+        let (cell, content) = self.equal_cells(place, value.or(in_cells)).last().ok_or(Absent)?;
+        let mut view = self.store.bucket_mut(place.bucket);
+        if V::MODE == Mode::Counting && content.extra > 0 {
+            view.set_cell(cell, Cell { extra: content.extra - 1, ..content });
+            return Ok(());
+        }
+        bucket::remove(&mut view, place.location, cell);
+        view.release_room();
+        // (Bytes may claim any number.)
+        self.cells = self.cells.saturating_sub(1);
+        if !self.spill.is_empty() {
+            self.take_back(place.bucket);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, group: Group) -> Result<(), Full> {
+        let place = self.place_of(group.identity);
+        if V::MODE == Mode::Set {
+            return self.insert(place, 0).map(|_| ());
+        }
+        let mut left = group.count;
+        while left > 0 {
+            if self.used() >= self.grow_at {
+                // The table may have another cut afterwards; what is left goes in from the start.
+                self.grow_for(place);
+            }
+            if !self.put(self.place_of(group.identity), group.value) {
+                break;
+            }
+            left -= 1;
+        }
+        if left > 0 && !self.spill.add(group.identity, group.value, left) {
+            return Err(Full { keys: self.used(), inserted: 0 });
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, group: Group) -> Result<(), Absent> {
+        let value = Self::told_apart(group.value);
+        // The spill may count to any number; cells do not.
+        let spilled = self.spill.take_up_to(group.identity, group.value, group.count);
+        for _ in spilled..group.count {
+            self.remove(self.place_of(group.identity), value)?;
+        }
+        Ok(())
+    }
+
+    fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
+        let mut groups = Vec::new();
+        for bucket in 0..self.params.layout().buckets {
+            self.groups_of(bucket, &mut groups);
+            for &group in &groups {
+                take(group);
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.store.clear();
+        self.cells = 0;
+        self.spill.clear();
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        let buckets = self.params.layout().buckets;
+        if !self.store.check_extensions(buckets) {
+            return Err(Invalid("a bucket and its extensions disagree"));
+        }
+        let mut cells = 0;
+        for number in 0..buckets {
+            let view = self.store.bucket(number);
+            cells += u64::from(view.len());
+            let mut walked = 0;
+            for location in 0..self.params.layout().locations {
+                let mut before: Option<Cell> = None;
+                for (_, content) in bucket::chain(view, location) {
+                    if before.is_some_and(|before| !Self::in_order(before, content)) {
+                        return Err(Invalid("a chain is not in order"));
+                    }
+                    before = Some(content);
+                    walked += 1;
+                }
+            }
+            if walked != view.len() {
+                return Err(Invalid("a cell belongs to no chain"));
+            }
+        }
+        if cells == self.cells { Ok(()) } else { Err(Invalid("the number of cells is wrong")) }
+    }
+
+    fn footprint(&self) -> u64 {
+        self.store.footprint() + self.spill.footprint()
+    }
+
+    fn used(&self) -> u64 {
+        self.cells + self.spill.len() as u64
+    }
+
+    /// Cells in use over the planned number.
+    fn fill(&self) -> f64 {
+        (self.used() as f64 / self.params.capacity() as f64).min(1.0)
+    }
+
+    /// Entries that found no cell and are kept beside the table: 0 but for one chance in 10^10, unless somebody
+    /// chooses the keys or inserts one very often.
+    fn overflow(&self) -> u64 {
+        self.spill.len() as u64
+    }
+
+    fn lines_to_contain(&self, place: Place) -> u32 {
+        let view = self.store.bucket(place.bucket);
+        let mut walked = Vec::new();
+        for (cell, content) in bucket::chain(view, place.location) {
+            walked.push(cell);
+            if content.print >= place.print {
+                break;
+            }
+        }
+        lines(view.spans(&walked))
+    }
+
+    fn lines_to_insert(&self, place: Place) -> u32 {
+        lines(self.store.bucket(place.bucket).record_spans())
+    }
+
+    fn grown(&self) -> Result<Self, ResizeError> {
+        self.resized(self.params.capacity().saturating_mul(2))
+    }
+
+    /// For those that are in if these are more than half as many.
+    fn shrunk(&self) -> Result<Self, ResizeError> {
+        self.resized((self.params.capacity() / 2).max(self.used()))
+    }
+
+    fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
+        let coarse = self.params.coarser(dropped).ok()?;
+        // Where there is no layout for so many, what finds no cell is kept beside the table.
+        let params = coarse.with_room_for(self.used().saturating_add(other.used()), 1);
+        Some(self.rebuilt(params, dropped).and_then(|mut table| {
+            table.add_all(other, other_dropped)?;
+            Ok(table)
+        }))
+    }
+
+    fn sections(&self) -> Vec<Payload<'_>> {
+        sections::encode(self)
+    }
+
+    fn decode(frame: &mut Frame<'_>, params: RankParams) -> Result<Self, WireError> {
+        sections::decode(frame, params)
+    }
+
+    fn unpack(
+        frame: &mut Frame<'_>,
+        params: RankParams,
+        groups: Vec<Group>,
+    ) -> Result<Self, WireError> {
+        sections::unpack(frame, params, &groups)
+    }
+
+    fn decoded_bytes(params: &RankParams) -> u64 {
+        params.layout().bits().div_ceil(8)
+    }
+
+    fn as_remove(filter: &mut Identities<Self>) -> Option<&mut dyn Remove> {
+        V::as_remove(filter)
+    }
+
+    fn as_count(filter: &Identities<Self>) -> Option<&dyn Count> {
+        V::as_count(filter)
+    }
+}
+
+/// Distinct cache lines among spans of bits.
+fn lines(spans: Vec<(u64, u64)>) -> u32 {
+    let line = |bit: u64| bit / Line::BITS;
+    let of_span = |(start, bits): (u64, u64)| line(start)..=line(start + bits.max(1) - 1);
+    let mut lines: Vec<u64> = spans.into_iter().flat_map(of_span).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines.len() as u32
+}

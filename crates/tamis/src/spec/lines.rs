@@ -1,0 +1,15 @@
+//! The arithmetic behind a prediction, for people.
+
+use alloc::string::String;
+use core::fmt::{Display, Write};
+
+/// Lines of a name and a formula.
+#[derive(Debug)]
+pub struct Lines(pub(crate) String);
+
+impl Lines {
+    pub(crate) fn add(&mut self, name: &str, formula: impl Display) {
+        // A string takes whatever is written.
+        let _ = writeln!(self.0, "  {name:<10} {formula}");
+    }
+}

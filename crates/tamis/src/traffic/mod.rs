@@ -1,0 +1,286 @@
+//! How many bytes go over the wire: of a packed snapshot, and of a delta after some keys were replaced.
+//!
+//! What is sent is coded within a hair of its entropy, so its length follows from how much there is to say. After c n of n keys were
+//! replaced, as many coming as going:
+//!
+//! | content | snapshot | delta |
+//! |---|---|---|
+//! | bits | m bits of which a share is set | m bits of which a share q flips ([`delta_share`]) |
+//! | counters | m Poisson counters, plane by plane | which of m differ, and by how much: two Poisson numbers' difference |
+//! | identities | n gaps in a universe U | c n gaps in n (what goes), c n gaps in U (what comes) |
+//! | positions, choices | as they are | none: a new snapshot |
+//!
+//! In a block of B bits a key sets B (1 - (1 - 1/B)^k) of them on average, which is all that matters to the share of all bits: so
+//! blocked filters are plain ones with a somewhat smaller load. Snapshots of balanced kinds are taken for those of blocked ones whose keys are
+//! spread evenly; for their deltas a small filter is built twice and compared (`balanced/replace.rs`).
+//!
+//! The keys that are replaced are any, at random: the other keys keep their order, and new keys come in the places of those that went.
+//! This matters to balanced kinds alone, which are built anew, and where early keys move more than late ones: replacing the oldest
+//! keys costs more than is said here, replacing the newest less. Tested against snapshots and deltas of every kind by
+//! `tests/traffic.rs`.
+
+pub mod model;
+
+use alloc::vec::Vec;
+
+use self::model::delta_share;
+use crate::coder::{self, Effort, sorted_bits};
+use crate::math::occupancy::{mean_occupied, variance_occupied};
+use crate::math::tail::{poisson_above, poisson_pmf};
+use crate::spec::{Bytes, Traffic};
+use crate::wire::{self, Encoding};
+
+/// Numbers of a Poisson law beyond this are too rare to count, up to a mean of [`MANY`].
+const MOST_STEP: u64 = 24;
+const MANY: f64 = 6.0;
+/// Content ids of base and result.
+const IDS: u64 = 32;
+
+/// Bits that vary.
+#[derive(Clone, Copy)]
+pub(crate) struct Coded {
+    pub(crate) bits: f64,
+    pub(crate) variance: f64,
+}
+
+/// An array of bits of which keys set some.
+pub(crate) struct Bits {
+    /// Params in the header.
+    pub(crate) params: usize,
+    /// Bits of the array.
+    pub(crate) size: u64,
+    /// Bits that a key sets, less those that it sets twice.
+    pub(crate) each: f64,
+    /// The variance of the number of ones.
+    pub(crate) variance: f64,
+}
+
+impl Bits {
+    /// Blocks of `block` bits of which `keys` keys have `hashes` each in one.
+    pub(crate) fn in_blocks(
+        params: usize,
+        (blocks, block): (u64, u64),
+        hashes: u32,
+        keys: u64,
+    ) -> Self {
+        let k = f64::from(hashes);
+        let each = -(block as f64) * libm::expm1(k * libm::log1p(-1.0 / block as f64));
+        // As if every key brought any number of new bits from none to k.
+        let variance = keys as f64 * k * k / 4.0;
+        Self { params, size: blocks.saturating_mul(block), each, variance }
+    }
+
+    /// Snapshot and delta of a filter that keeps nothing beside the array.
+    pub(crate) fn traffic(&self, keys: u64, replaced: Option<u64>) -> Traffic {
+        let delta = replaced.map(|replaced| {
+            let flips = self.flips(keys as f64, replaced as f64) * self.size as f64;
+            self.delta(flips, replaced as f64, 1.0, None)
+        });
+        Traffic { snapshot: self.snapshot(keys as f64, None), delta }
+    }
+
+    /// A snapshot with `keys` keys in the array, and a list beside it.
+    pub(crate) fn snapshot(&self, keys: f64, beside: Option<Coded>) -> Bytes {
+        let load = self.each * keys / self.size as f64;
+        let ones = -(self.size as f64) * libm::expm1(-load);
+        frame(self.params, 0, array(self.size, ones, self.variance), beside)
+    }
+
+    /// The share of the bits that flips when `replaced` of `keys` keys are replaced.
+    pub(crate) fn flips(&self, keys: f64, replaced: f64) -> f64 {
+        let load = |keys: f64| self.each * keys / self.size as f64;
+        delta_share(load(keys - replaced), load(replaced), load(replaced)).0
+    }
+
+    /// A delta of so many flips, `more` times as many as the replaced keys have bits, and a list beside it.
+    pub(crate) fn delta(
+        &self,
+        flips: f64,
+        replaced: f64,
+        more: f64,
+        beside: Option<Coded>,
+    ) -> Bytes {
+        // As if every key that goes or comes flipped any number of bits from none to k.
+        let variance = 2.0 * replaced * self.each * self.each / 4.0;
+        let array = array(self.size, flips * more, variance * more * more);
+        frame(self.params, IDS, array, beside)
+    }
+}
+
+/// Counters of which keys raise some.
+pub(crate) struct Counters {
+    /// Params in the header.
+    pub(crate) params: usize,
+    /// How many there are.
+    pub(crate) number: u64,
+    pub(crate) hashes: u32,
+    /// Standard deviation of the bits of a snapshot.
+    pub(crate) deviation: f64,
+}
+
+impl Counters {
+    pub(crate) fn traffic(&self, keys: u64, replaced: Option<u64>) -> Traffic {
+        let load = f64::from(self.hashes) * keys as f64 / self.number as f64;
+        let reach = |count: u64| match count {
+            0 => self.number as f64,
+            _ => self.number as f64 * poisson_above(count - 1, load),
+        };
+        let coded = Coded { bits: planes(reach), variance: self.deviation * self.deviation };
+        let snapshot = frame(self.params, 0, coded, None);
+        Traffic { snapshot, delta: replaced.map(|replaced| self.delta(replaced as f64)) }
+    }
+
+    fn delta(&self, replaced: f64) -> Bytes {
+        let counters = self.number as f64;
+        let load = f64::from(self.hashes) * replaced / counters;
+        let changed = counters * (1.0 - difference(0, load));
+        // Numbers 0, 1, 2, 3, ... stand for steps 1, -1, 2, -2, ...
+        let chances: Vec<f64> =
+            (0..2 * MOST_STEP).map(|number| difference(number / 2 + 1, load)).collect();
+        let reach = |number: u64| {
+            let beyond: f64 = chances.iter().skip(number as usize).sum();
+            counters * beyond
+        };
+        let which = numbers(changed, changed, self.number);
+        let bits = which.bits + planes(reach);
+        // Signs and sizes vary by a bit each at most.
+        let variance = which.variance + changed;
+        frame(self.params, IDS, Coded { bits, variance }, None)
+    }
+}
+
+/// Identities of keys.
+pub(crate) struct Identities {
+    /// Params in the header of a snapshot, and of a delta.
+    pub(crate) params: [usize; 2],
+    pub(crate) universe: u64,
+    pub(crate) value_bits: u32,
+    /// Whether equal identities are kept once.
+    pub(crate) set: bool,
+}
+
+impl Identities {
+    pub(crate) fn traffic(&self, keys: u64, replaced: Option<u64>) -> Traffic {
+        let n = keys as f64;
+        let universe = self.universe;
+        let distinct = mean_occupied(universe, keys);
+        let several = if self.set { 0.0 } else { shared(universe, n) };
+        let identities = numbers(distinct, variance_occupied(universe, keys), universe);
+        let values = distinct * f64::from(self.value_bits);
+        let bits = identities.bits + values + counts(several, distinct);
+        let snapshot = frame(self.params[0], 0, Coded { bits, ..identities }, None);
+        let delta = replaced.map(|replaced| self.delta(n, distinct, replaced as f64));
+        Traffic { snapshot, delta }
+    }
+
+    fn delta(&self, n: f64, distinct: f64, r: f64) -> Bytes {
+        let all = self.universe as f64;
+        // Half of what differs goes, half comes. What others share stays in a set.
+        let (moved, several) = if self.set {
+            (all * delta_share((n - r) / all, r / all, r / all).0 / 2.0, 0.0)
+        } else {
+            let [same, one] = [0, 1].map(|by| difference(by, r / all));
+            (all * (1.0 - same) / 2.0, all * (0.5 - 0.5 * same - one).max(0.0))
+        };
+        // As many more or fewer as meet others, give or take the root of that.
+        let goes = numbers(moved, r - moved, libm::round(distinct) as u64);
+        let comes = numbers(moved, r - moved, self.universe);
+        let base = 8.0 + leb(distinct);
+        let gone = Coded { bits: base + goes.bits + counts(several, moved), ..goes };
+        let values = moved * f64::from(self.value_bits);
+        let bits = comes.bits + values + counts(several, moved);
+        frame(self.params[1], IDS, gone, Some(Coded { bits, ..comes }))
+    }
+}
+
+/// A header with so many params, the bytes of fixed length, and one or two coded sections.
+pub(crate) fn frame(params: usize, fixed: u64, first: Coded, second: Option<Coded>) -> Bytes {
+    let bytes = |coded: Coded| (Encoding::Packed, libm::ceil(coded.bits / 8.0) as u64);
+    let mut sections = Vec::new();
+    if fixed > 0 {
+        sections.push((Encoding::Packed, fixed));
+    }
+    sections.push(bytes(first));
+    sections.extend(second.map(bytes));
+    let variance = first.variance + second.map_or(0.0, |second| second.variance);
+    Bytes {
+        mean: wire::planned_sections(params, &sections) as f64,
+        // Half a byte is rounded away in each section.
+        deviation: libm::sqrt(variance) / 8.0 + 0.5,
+    }
+}
+
+/// An array with so many ones, whose number varies.
+pub(crate) fn array(bits: u64, ones: f64, variance: f64) -> Coded {
+    let coded = |ones: f64| {
+        let ones = libm::round(ones.clamp(0.0, bits as f64)) as u64;
+        let coder = coder::choose(bits, ones, Effort::Best);
+        coder::predicted_bits(coder, bits, ones).unwrap_or(bits as f64)
+    };
+    let here = coded(ones);
+    let off = libm::sqrt(variance);
+    let change = libm::fabs(coded(ones + off) - here).max(libm::fabs(coded(ones - off) - here));
+    Coded { bits: here, variance: change * change }
+}
+
+/// Numbers below a universe, all different and in order, with the variance of their count.
+pub(crate) fn numbers(count: f64, variance: f64, universe: u64) -> Coded {
+    let rounded = libm::round(count).min(universe as f64) as u64;
+    if rounded == 0 {
+        return Coded { bits: 8.0, variance: 0.0 };
+    }
+    let gaps = sorted_bits(rounded, universe);
+    let each = gaps / rounded as f64;
+    // Each gap's code varies by a bit or so.
+    let variance = count + variance * each * each;
+    Coded { bits: leb(count) + leb(gaps / 8.0) + gaps, variance }
+}
+
+/// The chance that the first of two Poisson numbers of this mean is so much larger.
+fn difference(by: u64, mean: f64) -> f64 {
+    if mean > MANY {
+        // As the normal law has it, and as good as that must be.
+        let variance = 2.0 * mean;
+        let off = by as f64;
+        return libm::exp(-off * off / (2.0 * variance))
+            / libm::sqrt(core::f64::consts::TAU * variance);
+    }
+    (0..MOST_STEP).map(|j| poisson_pmf(j, mean) * poisson_pmf(j + by, mean)).sum()
+}
+
+/// Counts of so many groups, of which `several` are above one and two mostly.
+fn counts(several: f64, groups: f64) -> f64 {
+    let at = numbers(several, several, libm::round(groups).max(1.0) as u64);
+    at.bits + 8.0 * libm::round(several)
+}
+
+/// How many identities several of so many keys share.
+fn shared(universe: u64, keys: f64) -> f64 {
+    universe as f64 * poisson_above(1, keys / universe as f64)
+}
+
+/// Entries of a list, eight bytes each; as many as there happen to be.
+pub(crate) fn list(entries: f64) -> Coded {
+    Coded { bits: 64.0 * libm::round(entries), variance: 64.0 * 64.0 * entries }
+}
+
+/// Small numbers plane by plane; `reach` says how many are at least so large.
+fn planes(reach: impl Fn(u64) -> f64) -> f64 {
+    let mut bits = 0.0;
+    let mut level = 0;
+    loop {
+        let left = libm::round(reach(level));
+        if left < 1.0 {
+            return bits;
+        }
+        let plane = array(left as u64, reach(level + 1).min(left), 0.0).bits;
+        bits += leb(plane / 8.0) + plane;
+        level += 1;
+    }
+}
+
+/// Bits of a number in bytes of seven bits.
+fn leb(number: f64) -> f64 {
+    let bits = 64 - (number as u64 | 1).leading_zeros();
+    f64::from(bits.div_ceil(7) * 8)
+}
