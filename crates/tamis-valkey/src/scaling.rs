@@ -352,5 +352,5 @@ impl Scaling {
 
 /// Different identities in a layer that comes from elsewhere.
 pub(crate) fn distinct_in(layer: &AnyFilter) -> u64 {
-    if layer.kind().can_count() { layer.groups().len() as u64 } else { 0 }
+    if layer.kind().can_count() { layer.entries().len() as u64 } else { 0 }
 }

@@ -6,8 +6,8 @@ use crate::bits::{OutOfMemory, SharedBytes};
 use crate::change::{Change, OTHER_KIND, Shape};
 use crate::coder::{self, Effort, Packing};
 use crate::digest::{Digest, Hasher};
+use crate::entry::Entry;
 use crate::filter::{Count, Filter, Insert, Remove};
-use crate::group::Group;
 use crate::spec::{
     BuildError, Goal, Invalid, Kind, Label, Limits, Lines, MergeError, Operation, Params,
     PlanError, Prediction, ResizeError, Traffic, WireError, in_proportion,
@@ -242,7 +242,7 @@ pub trait Stored: Filter + Clone + Sized {
 
     /// All that is in, where a kind keeps identities.
     #[doc(hidden)]
-    fn held_groups(&self) -> Vec<Group> {
+    fn held_entries(&self) -> Vec<Entry> {
         Vec::new()
     }
 

@@ -6,7 +6,7 @@ use tamis::dleft::DLeftParams;
 use tamis::rank_indexed::RankParams;
 use tamis::rank_indexed::model::Layout;
 use tamis::{
-    AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, Digest, Filter, Group, Label, Sharded,
+    AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, Digest, Entry, Filter, Label, Sharded,
 };
 
 use super::history::Partner;
@@ -127,12 +127,12 @@ pub(super) fn encode_in_place(filter: &AnyFilter) -> Option<Vec<u8>> {
 }
 
 /// How often a digest must be told to be in, exactly; `None` where the kind promises no exact count.
-pub(super) fn exact_count(filter: &AnyFilter, groups: &[Group], digest: Digest) -> Option<u64> {
+pub(super) fn exact_count(filter: &AnyFilter, entries: &[Entry], digest: Digest) -> Option<u64> {
     filter.as_count()?;
     let wanted = identity(digest, universe(filter)?);
-    let from = groups.partition_point(|group| group.identity < wanted);
-    let alike = groups[from..].iter().take_while(|group| group.identity == wanted);
-    Some(alike.map(|group| group.count).sum())
+    let from = entries.partition_point(|entry| entry.identity < wanted);
+    let alike = entries[from..].iter().take_while(|entry| entry.identity == wanted);
+    Some(alike.map(|entry| entry.count).sum())
 }
 
 /// The layout of a partner, where there is such a one.

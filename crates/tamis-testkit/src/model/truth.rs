@@ -1,7 +1,7 @@
 //! The exact multiset beside a filter.
 
 use tamis::address::identity;
-use tamis::{Digest, Group, Kind};
+use tamis::{Digest, Entry, Kind};
 
 use super::dice::Dice;
 
@@ -59,7 +59,7 @@ impl Truth {
     }
 
     /// What a filter of this kind keeps of all that is in, in order.
-    pub(super) fn groups(&self, kind: Kind, universe: u64) -> Vec<Group> {
+    pub(super) fn entries(&self, kind: Kind, universe: u64) -> Vec<Entry> {
         let entry = |member: &Member| (identity(member.digest, universe), member.value);
         let mut entries: Vec<(u64, u64)> = self.members.iter().map(entry).collect();
         entries.sort_unstable();
@@ -67,7 +67,7 @@ impl Truth {
         runs.map(|run| {
             let (identity, value) = run[0];
             let count = if kind == Kind::RankSet { 1 } else { run.len() as u64 };
-            Group { identity, value, count }
+            Entry { identity, value, count }
         })
         .collect()
     }

@@ -90,7 +90,7 @@ fn no_remainder_is_a_sentinel() {
     }
     let check = |filter: &DLeft| {
         filter.validate().unwrap();
-        let counts = filter.groups().iter().map(|group| group.count).collect::<Vec<_>>();
+        let counts = filter.entries().iter().map(|entry| entry.count).collect::<Vec<_>>();
         assert_eq!(counts, (0..512).map(|identity| identity % 6 + 1).collect::<Vec<u64>>());
     };
     check(&filter);
@@ -219,7 +219,7 @@ fn merging_is_inserting_both() {
         merged.validate().unwrap();
         let universe = mine.universe().min(theirs.universe());
         let whole = build(if universe == fine.universe() { fine } else { coarse }, &digests);
-        assert_eq!(merged.groups(), whole.groups());
+        assert_eq!(merged.entries(), whole.entries());
         assert_eq!((merged.content_id(), merged.keys()), (whole.content_id(), 6000));
         assert_eq!(merged.overflow(), Some(0));
     }

@@ -87,8 +87,8 @@ fn a_million_operations_at_full_load_are_exact() {
             );
             *truth.entry(identity).or_default() += 1;
         }
-        let groups = filter.groups().into_iter().map(|group| (group.identity, group.count));
-        assert!(groups.eq(truth), "not the multiset");
+        let entries = filter.entries().into_iter().map(|entry| (entry.identity, entry.count));
+        assert!(entries.eq(truth), "not the multiset");
         assert_eq!(filter.overflow(), Some(0));
         for key in members {
             filter.remove_digest(hasher.digest(&stream.member(key))).unwrap();
@@ -198,12 +198,12 @@ fn a_hundred_times_the_planned_keys_are_not_lost_either() {
         let stream = KeyStream::new(4);
         assert!((0..20_000).all(|key| filter.contains(&stream.member(key))));
         filter.validate().unwrap();
-        assert_eq!(filter.groups().iter().map(|group| group.count).sum::<u64>(), 20_000);
+        assert_eq!(filter.entries().iter().map(|entry| entry.count).sum::<u64>(), 20_000);
         let copy = RankIndexed::decode(&filter.encode().to_vec(), Limits::default()).unwrap();
         assert_eq!(copy.content_id(), filter.content_id());
         let mut twice = filter.clone();
         twice.merge(&filter).unwrap();
-        assert_eq!(twice.groups().iter().map(|group| group.count).sum::<u64>(), 40_000);
+        assert_eq!(twice.entries().iter().map(|entry| entry.count).sum::<u64>(), 40_000);
     }
 }
 
@@ -292,9 +292,9 @@ fn a_set_stores_equal_identities_once() {
         set.insert(&key).unwrap();
         multiset.insert(&key).unwrap();
     }
-    let distinct = multiset.groups();
+    let distinct = multiset.entries();
     assert_eq!(set.used(), distinct.len() as u64);
-    assert!(set.groups().iter().all(|group| group.count == 1));
+    assert!(set.entries().iter().all(|entry| entry.count == 1));
     assert_eq!(multiset.used(), 400);
     assert_eq!(set.rate(), multiset.rate());
     let mut other = RankSet::new(params, Hasher::default()).unwrap();
@@ -379,7 +379,7 @@ fn a_removal_takes_the_smallest_value_or_the_one_that_is_named() {
             assert!(told.iter().all(|value| held.contains(value)), "step {step}");
         }
         map.validate().unwrap();
-        let entries: u64 = map.groups().iter().map(|group| group.count).sum();
+        let entries: u64 = map.entries().iter().map(|entry| entry.count).sum();
         assert_eq!(entries, truth.values().map(|held| held.len() as u64).sum::<u64>());
     }
 }

@@ -20,7 +20,7 @@ const ROOMS: [&str; 29] = [
     "coder",
     "wire",
     "filter",
-    "group",
+    "entry",
     "change",
     "traffic",
     "stored",
@@ -104,10 +104,10 @@ fn no_room_knows_of_one_above_it() {
             match height(&import) {
                 Some(other) if other <= own => {}
                 Some(_) => {
-                    wrong.push(format!("{} imports {import}, which is above", path.display()))
+                    wrong.push(format!("{} imports {import}, which is above", path.display()));
                 }
                 None => {
-                    wrong.push(format!("{} imports {import}, which is no room", path.display()))
+                    wrong.push(format!("{} imports {import}, which is no room", path.display()));
                 }
             }
         }

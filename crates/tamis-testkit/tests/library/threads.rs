@@ -127,7 +127,7 @@ fn one_thread_is_told_that_a_key_is_new_and_each_removal_counts_once() {
     };
     let told_new = together(&|digest| filter.insert_digest(digest).unwrap());
     let mut distinct = 0;
-    filter.for_each_shard(|shard| distinct += shard.groups().len() as u64);
+    filter.for_each_shard(|shard| distinct += shard.entries().len() as u64);
     assert_eq!(told_new, distinct, "once for every identity");
     assert_eq!(filter.keys(), 20_000 * THREADS as u64);
     let removed = together(&|digest| filter.remove_digest(digest).is_ok());

@@ -7,8 +7,8 @@ use crate::bits::{OutOfMemory, SharedBytes};
 use crate::change::Change;
 use crate::coder::{Effort, Packing};
 use crate::digest::Digest;
+use crate::entry::Entry;
 use crate::filter::{Count, Filter, Insert, Remove};
-use crate::group::Group;
 use crate::spec::{
     Full, Invalid, Kind, Label, Limits, MergeError, Mismatch, ResizeError, WireError,
 };
@@ -124,8 +124,8 @@ impl AnyFilter {
     }
 
     /// All that is in, in order of identity and value, where a kind keeps identities; nothing for the others.
-    pub fn groups(&self) -> Vec<Group> {
-        each!(AnyFilter: self, F, filter => filter.held_groups())
+    pub fn entries(&self) -> Vec<Entry> {
+        each!(AnyFilter: self, F, filter => filter.held_entries())
     }
 
     /// Names and values of all that decides answers beside hash, seed and content.

@@ -7,7 +7,7 @@ use core::ops::Range;
 use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::OutOfMemory;
-use crate::group::{Group, Spill};
+use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
 use crate::rank_indexed::{Multiset, table};
 use crate::spec::{Absent, Full, Invalid};
@@ -52,11 +52,11 @@ impl Back {
         Self::Packed(table.no_narrower_than(params.narrowest_packed()))
     }
 
-    /// Lays out what an empty one is to hold: groups in order.
-    pub(super) fn lay_out(&mut self, groups: Vec<Group>) -> Result<(), Full> {
+    /// Lays out what an empty one is to hold: entries in order.
+    pub(super) fn lay_out(&mut self, entries: Vec<Entry>) -> Result<(), Full> {
         match self {
-            Self::Blocks(table) => table.lay_out(groups),
-            Self::Packed(table) => table.lay_out(&groups),
+            Self::Blocks(table) => table.lay_out(entries),
+            Self::Packed(table) => table.lay_out(&entries),
         }
     }
 
@@ -77,10 +77,10 @@ impl Back {
     }
 
     /// What found no cell at the end, to be read.
-    pub(super) fn spill_mut(&mut self) -> &mut Spill {
+    pub(super) fn overflow_mut(&mut self) -> &mut Overflow {
         match self {
-            Self::Blocks(table) => table.back_mut().spill_mut(),
-            Self::Packed(table) => table.spill_mut(),
+            Self::Blocks(table) => table.back_mut().overflow_mut(),
+            Self::Packed(table) => table.overflow_mut(),
         }
     }
 
@@ -135,13 +135,13 @@ impl Back {
     }
 
     /// Adds so many copies.
-    pub(super) fn add(&mut self, group: Group) -> Result<(), Full> {
-        both!(self, table => table.add(group))
+    pub(super) fn add(&mut self, entry: Entry) -> Result<(), Full> {
+        both!(self, table => table.add(entry))
     }
 
     /// Takes so many copies away; on an error some are gone.
-    pub(super) fn take(&mut self, group: Group) -> Result<(), Absent> {
-        both!(self, table => table.take(group))
+    pub(super) fn take(&mut self, entry: Entry) -> Result<(), Absent> {
+        both!(self, table => table.take(entry))
     }
 
     /// How often identities of a location of the blocks in front are in, all together.
@@ -155,8 +155,8 @@ impl Back {
     }
 
     /// All that is in, in order.
-    pub(super) fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
-        both!(self, table => table.for_each_group(take));
+    pub(super) fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
+        both!(self, table => table.for_each_entry(take));
     }
 
     pub(super) fn validate(&self) -> Result<(), Invalid> {

@@ -27,7 +27,7 @@ const LOAD_TOLERANCE: f64 = 1e-4;
 
 /// There are blocks behind the blocks if so many keys are expected there: fewer fit into the packed table's few lines.
 const SECOND_FROM: f64 = 256.0;
-/// What blocks behind blocks spill is up to so many times what the model of clumps says: measured from 5e4 to 3e6 keys.
+/// What blocks behind blocks overflow is up to so many times what the model of clumps says: measured from 5e4 to 3e6 keys.
 const CLUMPS: f64 = 1.2;
 
 impl BlockedRankParams {
@@ -71,7 +71,7 @@ impl BlockedRankParams {
 }
 
 impl Level {
-    /// Blocks for what these ones are expected to spill; `None` if that is little, or fingerprints would be too wide.
+    /// Blocks for what these ones are expected to overflow; `None` if that is little, or fingerprints would be too wide.
     fn second(&self) -> Option<Self> {
         let expected = Some(self.spilled(1.0)).filter(|&spilled| spilled >= SECOND_FROM)?;
         // There is more behind if they are not enough.
@@ -98,7 +98,7 @@ impl Level {
         model::expected_back((blocks, locations, cells), capacity, clump)
     }
 
-    /// How many keys come together where these blocks spill them: a chain leaves as a whole, and more so a long one.
+    /// How many keys come together where these blocks overflow them: a chain leaves as a whole, and more so a long one.
     fn clump(&self) -> f64 {
         1.0 + self.capacity as f64 / (self.blocks as f64 * f64::from(self.locations))
     }

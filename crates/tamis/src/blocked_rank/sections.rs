@@ -9,7 +9,7 @@ use super::back::Back;
 use super::params::BlockedRankParams;
 use super::table::Table;
 use crate::bits::Words;
-use crate::group::{Group, put_groups, section};
+use crate::entry::{Entry, put_entries, section};
 use crate::identities::Table as _;
 use crate::rank_indexed::raw;
 use crate::spec::{Invalid, Params, WireError};
@@ -43,8 +43,8 @@ pub(super) fn encode(table: &Table) -> Vec<Payload<'_>> {
 /// The back table as identities in order.
 fn encode_listed(table: &Table) -> Vec<Payload<'_>> {
     let params = table.params();
-    let (groups, universe) = (table.back_groups(), params.universe());
-    let back = section::pack(BACK, &groups, universe, 0, params.back_bits().div_ceil(8));
+    let (entries, universe) = (table.back_entries(), params.universe());
+    let back = section::pack(BACK, &entries, universe, 0, params.back_bits().div_ceil(8));
     vec![Payload::raw(BLOCKS, table.words()), back]
 }
 
@@ -74,14 +74,14 @@ fn decode_listed(
     words: Words,
 ) -> Result<Table, WireError> {
     let back_bytes = params.back_bits().div_ceil(8);
-    let groups = section::unpack(frame, BACK, params.universe(), 0, back_bytes)?;
+    let entries = section::unpack(frame, BACK, params.universe(), 0, back_bytes)?;
     let budget = frame.budget();
     // While extensions are checked there is a bit for each, and they have three bits at least.
     budget.take(params.back_bits().div_ceil(6))?;
     let mut table = Table::of_parts(params, words, Back::new(&params)?);
-    table.back_mut().spill_mut().begin_reading(budget);
-    table.fill_back(groups).map_err(|_| section::no_memory(u64::MAX))?;
-    table.back_mut().spill_mut().end_reading();
+    table.back_mut().overflow_mut().begin_reading(budget);
+    table.fill_back(entries).map_err(|_| section::no_memory(u64::MAX))?;
+    table.back_mut().overflow_mut().end_reading();
     Ok(table)
 }
 
@@ -108,7 +108,7 @@ pub(super) fn planned_bytes(params: &BlockedRankParams, in_back: u64) -> f64 {
     let mut sections = vec![(Encoding::Raw, params.bits() / 8)];
     if params.bits() / 8 < IN_PLACE_FROM {
         let mut none = Vec::new();
-        put_groups(&mut none, &[], params.universe(), 0);
+        put_entries(&mut none, &[], params.universe(), 0);
         let each = libm::log2(params.universe() as f64 / in_back.max(1) as f64) + 1.5;
         let listed = libm::round(each * in_back as f64 / 8.0) as u64;
         sections.push((Encoding::Packed, none.len() as u64 + listed));
@@ -120,17 +120,17 @@ pub(super) fn planned_bytes(params: &BlockedRankParams, in_back: u64) -> f64 {
     wire::planned_sections(BlockedRankParams::NAMES.len(), &sections) as f64
 }
 
-/// A table of these groups, within what reading may take.
+/// A table of these entries, within what reading may take.
 pub(super) fn unpack(
     frame: &mut Frame<'_>,
     params: BlockedRankParams,
-    groups: Vec<Group>,
+    entries: Vec<Entry>,
 ) -> Result<Table, WireError> {
     let budget = frame.budget();
     budget.take(Table::decoded_bytes(&params))?;
     let mut table = Table::new(params)?;
-    table.back_mut().spill_mut().begin_reading(budget);
-    table.lay_out(groups).map_err(|_| section::no_memory(u64::MAX))?;
-    table.back_mut().spill_mut().end_reading();
+    table.back_mut().overflow_mut().begin_reading(budget);
+    table.lay_out(entries).map_err(|_| section::no_memory(u64::MAX))?;
+    table.back_mut().overflow_mut().end_reading();
     Ok(table)
 }

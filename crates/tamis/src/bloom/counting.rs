@@ -11,8 +11,8 @@ use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
 use crate::change::{Change, OTHER_KIND, Shape, Steps};
 use crate::coder::{Effort, Packing, planes};
 use crate::digest::Digest;
+use crate::entry::section;
 use crate::filter::{Count, Filter, Insert, Remove};
-use crate::group::section;
 use crate::spec::{
     Absent, Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, MergeError, Mismatch, Operation,
     Params, PlanError, Prediction, Traffic, WireError,

@@ -18,7 +18,7 @@ use super::moves::{Gone, Moves};
 use super::steps::Steps;
 use super::{Change, Shape};
 use crate::coder::{self, Effort, numbers, planes};
-use crate::group::{GROUP_BYTES, put_counts, put_groups, take_counts, take_groups};
+use crate::entry::{ENTRY_BYTES, put_counts, put_entries, take_counts, take_entries};
 use crate::spec::{Budget, Invalid, WireError};
 use crate::wire::{Frame, Payload};
 
@@ -44,8 +44,8 @@ impl Change {
                 let (gone, inserted) = write_moves(moves, shape);
                 let sizes = moves.sizes();
                 vec![
-                    Payload::packed(CHANGE, gone, sizes.0 * GROUP_BYTES),
-                    Payload::packed(INSERTED, inserted, sizes.1 * GROUP_BYTES),
+                    Payload::packed(CHANGE, gone, sizes.0 * ENTRY_BYTES),
+                    Payload::packed(INSERTED, inserted, sizes.1 * ENTRY_BYTES),
                 ]
             }
             Self::Listed(listed) => {
@@ -111,38 +111,38 @@ fn read_moves(
     value_bits: u32,
 ) -> Result<Moves, WireError> {
     let count = |decoded: u64| {
-        let whole = decoded.is_multiple_of(GROUP_BYTES);
-        whole.then_some(decoded / GROUP_BYTES).ok_or(DAMAGED)
+        let whole = decoded.is_multiple_of(ENTRY_BYTES);
+        whole.then_some(decoded / ENTRY_BYTES).ok_or(DAMAGED)
     };
     let (&form, mut rest) = gone.split_first().ok_or(DAMAGED)?;
-    let mut moves = Moves { base_groups: 0, gone: None, removed: None, inserted: Vec::new() };
+    let mut moves = Moves { base_entries: 0, gone: None, removed: None, inserted: Vec::new() };
     match form {
         1 => {
-            moves.base_groups = numbers::take(&mut rest).ok_or(DAMAGED)?;
+            moves.base_entries = numbers::take(&mut rest).ok_or(DAMAGED)?;
             moves.gone =
-                Some(read_gone(&mut rest, moves.base_groups, count(*size)?, frame.budget())?);
+                Some(read_gone(&mut rest, moves.base_entries, count(*size)?, frame.budget())?);
         }
         0 => {
             let budget = frame.budget();
-            let removed = take_groups(&mut rest, universe, value_bits, count(*size)?, budget)?;
+            let removed = take_entries(&mut rest, universe, value_bits, count(*size)?, budget)?;
             moves.removed = Some(removed);
         }
         _ => return Err(DAMAGED.into()),
     }
     let (come, size) = frame.packed(INSERTED)?;
     let mut come = come.as_slice();
-    moves.inserted = take_groups(&mut come, universe, value_bits, count(size)?, frame.budget())?;
+    moves.inserted = take_entries(&mut come, universe, value_bits, count(size)?, frame.budget())?;
     if rest.is_empty() && come.is_empty() { Ok(moves) } else { Err(DAMAGED.into()) }
 }
 
-/// So many positions among the groups of the base, and how often each goes.
+/// So many positions among the entries of the base, and how often each goes.
 fn read_gone(
     rest: &mut &[u8],
-    base_groups: u64,
+    base_entries: u64,
     count: u64,
     budget: &mut Budget,
 ) -> Result<Vec<Gone>, WireError> {
-    let positions = numbers::take_sorted(rest, base_groups, count);
+    let positions = numbers::take_sorted(rest, base_entries, count);
     let mut positions = positions.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
     let mut gone: Vec<Gone> = budget.vec(count)?;
     while let Some(position) = positions.next().map_err(|_| DAMAGED)? {
@@ -209,7 +209,7 @@ fn read_steps(
     }
 }
 
-/// What goes: a byte that says whether by position (1) or by identity (0), then for positions how many groups the base has, then gaps,
+/// What goes: a byte that says whether by position (1) or by identity (0), then for positions how many entries the base has, then gaps,
 /// then the counts less one; what comes: gaps, values, counts less one.
 fn write_moves(moves: &Moves, shape: Shape) -> (Vec<u8>, Vec<u8>) {
     let (universe, value_bits) = match shape {
@@ -219,16 +219,16 @@ fn write_moves(moves: &Moves, shape: Shape) -> (Vec<u8>, Vec<u8>) {
     let mut gone = Vec::new();
     if let Some(positions) = &moves.gone {
         gone.push(1);
-        numbers::put(&mut gone, moves.base_groups);
+        numbers::put(&mut gone, moves.base_entries);
         let at: Vec<u64> = positions.iter().map(|gone| gone.position).collect();
         let counts: Vec<u64> = positions.iter().map(|gone| gone.count).collect();
-        numbers::put_sorted(&mut gone, &at, moves.base_groups);
+        numbers::put_sorted(&mut gone, &at, moves.base_entries);
         put_counts(&mut gone, &counts);
     } else {
         gone.push(0);
-        put_groups(&mut gone, moves.removed.as_deref().unwrap_or_default(), universe, value_bits);
+        put_entries(&mut gone, moves.removed.as_deref().unwrap_or_default(), universe, value_bits);
     }
     let mut inserted = Vec::new();
-    put_groups(&mut inserted, &moves.inserted, universe, value_bits);
+    put_entries(&mut inserted, &moves.inserted, universe, value_bits);
     (gone, inserted)
 }

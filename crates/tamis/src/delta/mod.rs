@@ -176,7 +176,7 @@ impl Delta {
             return Err(DeltaError::Base { wanted: self.base, found });
         }
         if let Change::Identities(moves) = &mut self.change {
-            moves.resolve(&base.groups()).map_err(DeltaError::Change)?;
+            moves.resolve(&base.entries()).map_err(DeltaError::Change)?;
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::any::AnyParams;
     use crate::digest::Hasher;
-    use crate::group::Group;
+    use crate::entry::Entry;
     use crate::spec::Goal;
 
     /// Whoever knows the content id of a base could still send identities that are none.
@@ -198,7 +198,7 @@ mod tests {
             let mut base = params.build(Hasher::default()).unwrap();
             let Ok(mut delta) = Delta::between(&base, &base) else { continue };
             let Change::Identities(moves) = &mut delta.change else { continue };
-            let comes = Group { identity: (1 << 62) - 1, value: 0, count: 1 };
+            let comes = Entry { identity: (1 << 62) - 1, value: 0, count: 1 };
             *moves = Moves::between(&[], &[comes]);
             delta.params[0] = 1 << 62;
             assert!(matches!(delta.apply(&mut base), Err(DeltaError::Change(_))), "{kind:?}");

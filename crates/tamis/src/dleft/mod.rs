@@ -9,7 +9,7 @@
 //! subtable 1   | bucket | bucket | ... (B buckets)      bucket   | cell | cell | ... (c cells)
 //! subtable 2   | bucket | bucket | ...                  cell     counter (2 bits), remainder (r bits), value
 //! ...                                                   U = B 2^r identities
-//! subtable d   | bucket | bucket | ...                  stash    identities that found no cell
+//! subtable d   | bucket | bucket | ...                  overflow    identities that found no cell
 //! ```
 //!
 //! At 1% a key takes 16.6 bits, less than half of a counting Bloom filter, and an operation reads d buckets.
@@ -28,14 +28,14 @@
 //! # When it fills up
 //!
 //! Tables are planned for 6.75 of 8 cells. When all d buckets of a key are full, something in the first of them moves to another
-//! of its own choices, after something else has moved out of that one if need be; when that cannot be, the key goes to the stash, a sorted list of whole identities. A cell counts to
-//! four; what goes beyond is counted in the stash, so that counts are exact. When the table holds as many identities as it has cells,
+//! of its own choices, after something else has moved out of that one if need be; when that cannot be, the key goes to the overflow, a sorted list of whole identities. A cell counts to
+//! four; what goes beyond is counted in the overflow, so that counts are exact. When the table holds as many identities as it has cells,
 //! it grows to twice the buckets, with remainders a bit shorter: identities, and so answers, stay.
 //! [`grow`](DLeft::grow), [`shrink`](DLeft::shrink) and [`recut`](DLeft::recut) do so on purpose, and need no keys.
 //!
 //! # Limits
 //!
-//! A key that is in more than four times takes an entry of 24 bytes in the stash, whose insertions move all entries behind: good for some such
+//! A key that is in more than four times takes an entry of 24 bytes in the overflow, whose insertions move all entries behind: good for some such
 //! keys, not for most of them ([`RankCounting`](crate::RankCounting) is for those).
 //! At most 2^62 identities, 8 subtables, 15 cells a bucket. Removing a key that was never inserted is refused if the filter answers
 //! no to it; if it answers yes by mistake (with probability `rate`), one occurrence of another key that has the same identity is taken away,

@@ -5,7 +5,7 @@ use super::model::{self, Loads};
 use super::params::{DLeftParams, MAX_REMAINDER, MAX_UNIVERSE};
 use super::sections::LOAD_BITS;
 use crate::bits::Line;
-use crate::group::Spill;
+use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
 use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size};
 use crate::wire::{self, Encoding};
@@ -14,7 +14,7 @@ use crate::wire::{self, Encoding};
 const SUBTABLES: u32 = 4;
 const CELLS: u32 = 8;
 /// A table is planned so full that one insertion in so many finds all its choices full and moves something: 6.75 of 8
-/// cells for four subtables. At that load moves have always been enough (records and notes: no entry of the stash in
+/// cells for four subtables. At that load moves have always been enough (records and notes: no entry of the overflow in
 /// hundreds of millions of updates).
 const INSERTIONS_PER_MOVE: f64 = 15_000.0;
 /// However many subtables, no fuller than this share of the cells: 6.75 of 8.
@@ -107,7 +107,7 @@ fn rate(params: &DLeftParams, keys: u64) -> f64 {
 /// What a table with these params will do when it holds so many keys, after growing if it must.
 pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
     let distinct = model::distinct(params.universe() as f64, keys);
-    // Identities that are in more often than a cell counts have an entry of the stash as well.
+    // Identities that are in more often than a cell counts have an entry of the overflow as well.
     let surplus = model::shared_by(params.universe() as f64, keys, MAX_COUNT + 1);
     let mut grown = *params;
     while grown.all_cells() as f64 <= distinct + surplus
@@ -117,7 +117,7 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
     }
     let filled = Loads::inserted(grown.subtables() as usize, distinct / grown.all_buckets() as f64);
     let homeless = filled.homeless(grown.cells() as usize) * grown.all_buckets() as f64;
-    let stash = Spill::planned_bits(surplus + homeless);
+    let overflow = Overflow::planned_bits(surplus + homeless);
     let loads = f64::from(LOAD_BITS) * grown.all_buckets() as f64;
     let trimmed = loads + distinct * f64::from(grown.cell_bits());
     let wire = wire::planned_len(
@@ -131,7 +131,7 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
     Prediction {
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
-        bits_per_key: per_key((grown.bits().next_multiple_of(Line::BITS) + stash) as f64),
+        bits_per_key: per_key((grown.bits().next_multiple_of(Line::BITS) + overflow) as f64),
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: all,
         blocks_per_hit: hit,

@@ -1,5 +1,5 @@
 //! The trimmed form: for every bucket the number of its used cells, four bits, and these cells as they lie in memory; then
-//! what is in the stash, as [`section::list`]. The packed form is [`section::pack`]: it forgets where identities lie, and the
+//! what is in the overflow, as [`section::list`]. The packed form is [`section::pack`]: it forgets where identities lie, and the
 //! reader places them anew.
 
 use alloc::vec;
@@ -9,7 +9,7 @@ use super::bucket::{Cell, max_count};
 use super::params::{COUNTER_BITS, DLeftParams};
 use super::table::Table;
 use crate::bits::{BitReader, BitWriter};
-use crate::group::{Group, section};
+use crate::entry::{Entry, section};
 use crate::identities::Table as _;
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
@@ -33,8 +33,8 @@ pub(super) fn encode<'a>(table: &Table) -> Vec<Payload<'a>> {
         }
     }
     let mut payloads = vec![Payload::trimmed(CELLS, cells.finish(), Table::decoded_bytes(&params))];
-    if !table.stash().is_empty() {
-        payloads.push(section::list(section::LIST, table.stash().entries()));
+    if !table.overflown().is_empty() {
+        payloads.push(section::list(section::LIST, table.overflown().entries()));
     }
     payloads
 }
@@ -62,12 +62,12 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table
         return Err(Invalid("something follows the last bucket").into());
     }
     if frame.has_more() {
-        let stash = section::read_list(frame, section::LIST)?;
+        let overflow = section::read_list(frame, section::LIST)?;
         let within = |value: u64| value >> params.value() == 0;
-        if stash.iter().any(|one| one.identity >= params.universe() || !within(one.value)) {
+        if overflow.iter().any(|one| one.identity >= params.universe() || !within(one.value)) {
             return Err(section::LIST_ORDER.into());
         }
-        table.set_stash(stash);
+        table.set_overflow(overflow);
     }
     Ok(table)
 }
@@ -80,17 +80,17 @@ fn read_cell(reader: &mut BitReader<'_>, params: &DLeftParams) -> Option<Cell> {
     })
 }
 
-/// A table of these groups, within what reading may take.
+/// A table of these entries, within what reading may take.
 pub(super) fn unpack(
     frame: &mut Frame<'_>,
     params: DLeftParams,
-    groups: &[Group],
+    entries: &[Entry],
 ) -> Result<Table, WireError> {
     let budget = frame.budget();
     budget.take(Table::decoded_bytes(&params))?;
     let mut table = Table::new(params)?;
-    table.stash_mut().begin_reading(budget);
-    table.add_all(groups, 0).map_err(|_| section::no_memory(u64::MAX))?;
-    table.stash_mut().end_reading();
+    table.overflow_mut().begin_reading(budget);
+    table.add_all(entries, 0).map_err(|_| section::no_memory(u64::MAX))?;
+    table.overflow_mut().end_reading();
     Ok(table)
 }

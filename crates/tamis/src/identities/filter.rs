@@ -9,8 +9,8 @@ use crate::bits::OutOfMemory;
 use crate::change::{Change, Moves, OTHER_KIND, Shape};
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
+use crate::entry::{Entry, common_universe, section};
 use crate::filter::{Count, Filter, Insert, Remove};
-use crate::group::{Group, common_universe, section};
 use crate::spec::{
     Absent, Full, Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params,
     PlanError, Prediction, ResizeError, Traffic, WireError,
@@ -223,7 +223,7 @@ impl<T: Table> Stored for Identities<T> {
         let mut id = ContentHasher::new(T::KIND, self.label.hasher, &values);
         // A value is part of the content where the params say how wide it is.
         let has_value = values.len() > 1;
-        self.table.for_each_group(&mut |Group { identity, value, count }| {
+        self.table.for_each_entry(&mut |Entry { identity, value, count }| {
             let value = has_value.then_some(value);
             id.numbers([identity].into_iter().chain(value).chain([count]));
         });
@@ -239,7 +239,7 @@ impl<T: Table> Stored for Identities<T> {
         let params = self.table.params();
         let (universe, values) = (T::universe(&params), T::value_bits(&params));
         let bytes = T::decoded_bytes(&params);
-        let packed = section::pack(section::IDENTITIES, &self.groups(), universe, values, bytes);
+        let packed = section::pack(section::IDENTITIES, &self.entries(), universe, values, bytes);
         let packed = self.frame(vec![packed]);
         if !T::TRIMS {
             return packed;
@@ -255,12 +255,12 @@ impl<T: Table> Stored for Identities<T> {
             Some(Encoding::Packed) => {
                 let (universe, values) = (T::universe(&params), T::value_bits(&params));
                 let bytes = T::decoded_bytes(&params);
-                let groups = section::unpack(frame, section::IDENTITIES, universe, values, bytes)?;
-                if T::IS_SET && groups.iter().any(|group| group.count > 1) {
+                let entries = section::unpack(frame, section::IDENTITIES, universe, values, bytes)?;
+                if T::IS_SET && entries.iter().any(|entry| entry.count > 1) {
                     return Err(Invalid("an identity is in a set twice").into());
                 }
                 frame.set_sound();
-                T::unpack(frame, params, groups)?
+                T::unpack(frame, params, entries)?
             }
             _ => T::decode(frame, params)?,
         };
@@ -272,17 +272,17 @@ impl<T: Table> Stored for Identities<T> {
     }
 
     fn diff(&self, new: &Self) -> Option<Change> {
-        Some(Change::Identities(Moves::between(&self.groups(), &new.groups())))
+        Some(Change::Identities(Moves::between(&self.entries(), &new.entries())))
     }
 
     fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
         let Change::Identities(moves) = change else { return Err(OTHER_KIND) };
-        let (removed, inserted) = moves.for_base(&self.groups())?;
-        for group in removed {
-            self.table.take(group).map_err(|Absent| "more is removed than is in")?;
+        let (removed, inserted) = moves.for_base(&self.entries())?;
+        for entry in removed {
+            self.table.take(entry).map_err(|Absent| "more is removed than is in")?;
         }
-        for &group in inserted {
-            self.table.add(group).map_err(|_| "there is no memory for what comes")?;
+        for &entry in inserted {
+            self.table.add(entry).map_err(|_| "there is no memory for what comes")?;
         }
         Ok(())
     }
@@ -292,15 +292,15 @@ impl<T: Table> Stored for Identities<T> {
         Some(Shape::Identities { universe: *content.first()?, value_bits })
     }
 
-    fn held_groups(&self) -> Vec<Group> {
-        self.groups()
+    fn held_entries(&self) -> Vec<Entry> {
+        self.entries()
     }
 
     fn entropy_bits(&self) -> f64 {
         let params = self.table.params();
-        let groups = self.groups().len() as u64;
-        let values = groups as f64 * f64::from(T::value_bits(&params));
-        coder::set_bits(T::universe(&params), groups) + values
+        let entries = self.entries().len() as u64;
+        let values = entries as f64 * f64::from(T::value_bits(&params));
+        coder::set_bits(T::universe(&params), entries) + values
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 
 use crate::bits::{AHEAD, OutOfMemory};
 use crate::digest::Digest;
+use crate::entry::Entry;
 use crate::filter::{Count, Filter, Remove};
-use crate::group::Group;
 use crate::key::Key;
 use crate::spec::{
     Absent, Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, Operation, Params, PlanError,
@@ -83,17 +83,17 @@ pub trait Table: Clone + core::fmt::Debug {
     /// Removes one, with this value if one is given; otherwise of several values the smallest.
     fn remove(&mut self, place: Self::Place, value: Option<u64>) -> Result<(), Absent>;
     /// Adds `count` copies.
-    fn add(&mut self, group: Group) -> Result<(), Full>;
+    fn add(&mut self, entry: Entry) -> Result<(), Full>;
     /// Takes `count` copies away; on an error some are gone.
-    fn take(&mut self, group: Group) -> Result<(), Absent>;
+    fn take(&mut self, entry: Entry) -> Result<(), Absent>;
     /// All that is in, in order of identity and value.
-    fn for_each_group(&self, take: &mut dyn FnMut(Group));
+    fn for_each_entry(&self, take: &mut dyn FnMut(Entry));
     /// Different identities.
     fn distinct(&self) -> u64 {
         let (mut distinct, mut last) = (0, None);
-        self.for_each_group(&mut |group| {
-            distinct += u64::from(last != Some(group.identity));
-            last = Some(group.identity);
+        self.for_each_entry(&mut |entry| {
+            distinct += u64::from(last != Some(entry.identity));
+            last = Some(entry.identity);
         });
         distinct
     }
@@ -126,11 +126,11 @@ pub trait Table: Clone + core::fmt::Debug {
     fn sections(&self) -> Vec<Payload<'_>>;
     /// The table from these sections.
     fn decode(frame: &mut Frame<'_>, params: Self::Params) -> Result<Self, WireError>;
-    /// The table from all its groups, in order, within what reading may take.
+    /// The table from all its entries, in order, within what reading may take.
     fn unpack(
         frame: &mut Frame<'_>,
         params: Self::Params,
-        groups: Vec<Group>,
+        entries: Vec<Entry>,
     ) -> Result<Self, WireError>;
     /// Bytes of memory that the packed form stands for.
     fn decoded_bytes(params: &Self::Params) -> u64;
@@ -217,10 +217,10 @@ impl<T: Table> Identities<T> {
     }
 
     /// All that is in, in order of identity and value: enough to build the filter anew, without the keys.
-    pub fn groups(&self) -> Vec<Group> {
-        let mut groups = Vec::new();
-        self.table.for_each_group(&mut |group| groups.push(group));
-        groups
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        self.table.for_each_entry(&mut |entry| entries.push(entry));
+        entries
     }
 
     fn insert_with(&mut self, digest: Digest, value: u64) -> Result<bool, Full> {

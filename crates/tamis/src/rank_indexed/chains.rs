@@ -1,20 +1,20 @@
-//! The cells of one bucket, from groups of identities in order: as a bucket is written, and as it is laid out anew.
+//! The cells of one bucket, from entries of identities in order: as a bucket is written, and as it is laid out anew.
 
 use alloc::vec::Vec;
 
 use super::bucket::Cell;
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode};
 use crate::bits::BitWriter;
-use crate::group::Group;
+use crate::entry::Entry;
 
 /// Copies that a cell can stand for.
 pub(super) fn per_cell(mode: Mode) -> u64 {
     if mode == Mode::Counting { MAX_COUNTER + 1 } else { 1 }
 }
 
-/// Cells that the copies of a group take: the rest is surplus.
-pub(super) fn cells_of(group: &Group, mode: Mode) -> u32 {
-    group.count.div_ceil(per_cell(mode)).min(MAX_COPIES.into()) as u32
+/// Cells that the copies of a entry take: the rest is surplus.
+pub(super) fn cells_of(entry: &Entry, mode: Mode) -> u32 {
+    entry.count.div_ceil(per_cell(mode)).min(MAX_COPIES.into()) as u32
 }
 
 /// The chains of one bucket, in order of location.
@@ -35,19 +35,19 @@ impl Chains {
         self.cells.len() as u32
     }
 
-    /// Adds up to `most` cells of a group, which belongs at this location and comes after those before it; returns
+    /// Adds up to `most` cells of a entry, which belongs at this location and comes after those before it; returns
     /// the copies that get none.
     pub(super) fn push(
         &mut self,
         (location, print): (u32, u64),
-        group: &Group,
+        entry: &Entry,
         mode: Mode,
         most: u32,
     ) -> u64 {
-        let mut left = group.count;
-        for _ in 0..cells_of(group, mode).min(most) {
+        let mut left = entry.count;
+        for _ in 0..cells_of(entry, mode).min(most) {
             let here = left.min(per_cell(mode));
-            let extra = if mode == Mode::Counting { here - 1 } else { group.value };
+            let extra = if mode == Mode::Counting { here - 1 } else { entry.value };
             match self.chains.last_mut() {
                 Some((last, _, length)) if *last == location => *length += 1,
                 _ => self.chains.push((location, self.cells.len(), 1)),

@@ -7,7 +7,7 @@ use super::optimise::{
 use super::params::{MAX_FINGERPRINT, MAX_UNIVERSE, RankParams};
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode};
 use crate::bits::Line;
-use crate::group::Spill;
+use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
 use crate::math::tail::{binomial_above, poisson_pmf};
 use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size};
@@ -173,7 +173,7 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
     let grown = params.grown_to(libm::round(cells + often) as u64, 1);
     let layout = grown.layout();
     let rate = model::rate(&layout, keys);
-    // Where no layout has room for all, the spill takes the rest: an entry for each identity at most.
+    // Where no layout has room for all, the overflow takes the rest: an entry for each identity at most.
     let homeless = (cells - grown.capacity() as f64).clamp(0.0, rate * layout.identities());
     let spilled = if homeless < 0.5 { often } else { often.max(homeless) };
     let cell_bits = f64::from(1 + layout.fingerprint + layout.extra);
@@ -187,7 +187,7 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
         bits_per_key: per_key(
-            (layout.bits().next_multiple_of(Line::BITS) + Spill::planned_bits(spilled)) as f64,
+            (layout.bits().next_multiple_of(Line::BITS) + Overflow::planned_bits(spilled)) as f64,
         ),
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: lines.insert(),
@@ -197,7 +197,7 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
     }
 }
 
-/// Cells of `keys` random keys, and identities that come more often than cells tell: those have an entry of the spill.
+/// Cells of `keys` random keys, and identities that come more often than cells tell: those have an entry of the overflow.
 fn expected_cells(universe: u64, keys: u64, mode: Mode) -> (f64, f64) {
     let (most, per_cell) = match mode {
         // Equal identities share a cell.

@@ -6,18 +6,18 @@ use alloc::vec::Vec;
 use super::Multiset;
 use super::params::RankParams;
 use super::table::Table;
-use crate::group::{Spill, section};
+use crate::entry::{Overflow, section};
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
 
-const STRANGE_SPILL: Invalid = Invalid("an entry beside the packed table belongs to no bucket");
+const STRANGE_OVERFLOW: Invalid = Invalid("an entry beside the packed table belongs to no bucket");
 
-/// The words of a table, and its spill if there is any, as sections of these roles.
+/// The words of a table, and its overflow if there is any, as sections of these roles.
 pub(crate) fn encode(table: &Table<Multiset>, roles: [u8; 2]) -> Vec<Payload<'_>> {
-    let (words, _, spill) = table.parts();
+    let (words, _, overflow) = table.parts();
     let mut payloads = vec![Payload::raw(roles[0], words)];
-    if !spill.is_empty() {
-        payloads.push(section::list(roles[1], spill.entries()));
+    if !overflow.is_empty() {
+        payloads.push(section::list(roles[1], overflow.entries()));
     }
     payloads
 }
@@ -37,13 +37,13 @@ pub(crate) fn decode(
     // A bit for each extension while they are checked.
     let extensions = layout.groups.saturating_mul(layout.second + layout.third);
     frame.budget().take(extensions.div_ceil(8) + 16)?;
-    let mut spill = Spill::default();
+    let mut overflow = Overflow::default();
     if frame.has_more() {
         let entries = section::read_list(frame, roles[1])?;
         if entries.iter().any(|entry| entry.identity >= params.universe() || entry.value > 0) {
-            return Err(STRANGE_SPILL.into());
+            return Err(STRANGE_OVERFLOW.into());
         }
-        spill = Spill::from_entries(entries);
+        overflow = Overflow::from_entries(entries);
     }
-    Ok(Table::of_parts(params, (words, cells, spill)))
+    Ok(Table::of_parts(params, (words, cells, overflow)))
 }

@@ -21,7 +21,7 @@ use super::chains::{Chains, per_cell};
 use super::params::RankParams;
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode, Table};
 use crate::bits::{BitReader, BitWriter};
-use crate::group::{Group, section};
+use crate::entry::{Entry, section};
 use crate::identities::Table as _;
 use crate::spec::{Budget, Invalid, WireError};
 use crate::wire::{Frame, Payload};
@@ -33,14 +33,14 @@ pub(super) fn encode<'a, V: Variant>(table: &Table<V>) -> Vec<Payload<'a>> {
     let layout = table.params().layout();
     let mut cells = BitWriter::default();
     let mut surplus = Vec::new();
-    let (mut groups, mut chains) = (Vec::new(), Chains::default());
+    let (mut entries, mut chains) = (Vec::new(), Chains::default());
     for bucket in 0..layout.buckets {
-        table.groups_of(bucket, &mut groups);
+        table.entries_of(bucket, &mut entries);
         chains.clear();
-        for group in &groups {
-            let left = chains.push(table.within(group.identity), group, V::MODE, MAX_COPIES);
+        for entry in &entries {
+            let left = chains.push(table.within(entry.identity), entry, V::MODE, MAX_COPIES);
             if left > 0 {
-                surplus.push(Group { count: left, ..*group });
+                surplus.push(Entry { count: left, ..*entry });
             }
         }
         chains.write(&mut cells, layout.locations, layout.fingerprint, layout.extra);
@@ -74,21 +74,21 @@ pub(super) fn decode<V: Variant>(
     let mut surplus = surplus.into_iter().peekable();
     let mut table = new_table(params, frame.budget())?;
     let mut reader = BitReader::new(&bytes);
-    let (mut cells, mut groups, mut chains) = (Vec::new(), Vec::new(), Chains::default());
+    let (mut cells, mut entries, mut chains) = (Vec::new(), Vec::new(), Chains::default());
     for number in 0..layout.buckets {
         read_bucket(&mut reader, &params, &mut cells, frame.budget())?;
-        groups.clear();
-        frame.budget().reserve(&mut groups, cells.len())?;
-        groups_of(&params, number, &cells, V::MODE, &mut groups)?;
-        for group in &mut groups {
-            if let Some(more) = surplus.next_if(|more| more.key() == group.key()) {
-                let full = group.count == u64::from(MAX_COPIES) * per_cell(V::MODE);
-                let count = group.count.checked_add(more.count).filter(|_| full);
-                group.count = count.ok_or(section::LIST_ORDER)?;
+        entries.clear();
+        frame.budget().reserve(&mut entries, cells.len())?;
+        entries_of(&params, number, &cells, V::MODE, &mut entries)?;
+        for entry in &mut entries {
+            if let Some(more) = surplus.next_if(|more| more.key() == entry.key()) {
+                let full = entry.count == u64::from(MAX_COPIES) * per_cell(V::MODE);
+                let count = entry.count.checked_add(more.count).filter(|_| full);
+                entry.count = count.ok_or(section::LIST_ORDER)?;
             }
         }
         table
-            .lay_out_bucket(number, &groups, &mut chains)
+            .lay_out_bucket(number, &entries, &mut chains)
             .map_err(|_| section::no_memory(u64::MAX))?;
     }
     if !reader.ends_here() {
@@ -97,7 +97,7 @@ pub(super) fn decode<V: Variant>(
     if surplus.next().is_some() {
         return Err(section::LIST_ORDER.into());
     }
-    table.spill_mut().end_reading();
+    table.overflow_mut().end_reading();
     frame.set_sound();
     Ok(table)
 }
@@ -106,7 +106,7 @@ pub(super) fn decode<V: Variant>(
 fn new_table<V: Variant>(params: RankParams, budget: &mut Budget) -> Result<Table<V>, WireError> {
     budget.take(Table::<V>::decoded_bytes(&params))?;
     let mut table = Table::new(params)?;
-    table.spill_mut().begin_reading(budget);
+    table.overflow_mut().begin_reading(budget);
     Ok(table)
 }
 
@@ -151,13 +151,13 @@ fn read_bucket(
     Ok(())
 }
 
-/// The groups of a bucket whose cells are these, which must be as [`encode`] writes them; `groups` has room for them.
-fn groups_of(
+/// The entries of a bucket whose cells are these, which must be as [`encode`] writes them; `entries` has room for them.
+fn entries_of(
     params: &RankParams,
     number: u64,
     cells: &[Numbered],
     mode: Mode,
-    groups: &mut Vec<Group>,
+    entries: &mut Vec<Entry>,
 ) -> Result<(), WireError> {
     let start = number * params.identities_per_bucket();
     let same = |a: &Numbered, b: &Numbered| {
@@ -184,19 +184,19 @@ fn groups_of(
             Mode::Set | Mode::Multiset | Mode::Map => run.len() as u64,
         };
         let chain = u64::from(location) << params.layout().fingerprint;
-        groups.push(Group { identity: start + chain + first.print, value, count });
+        entries.push(Entry { identity: start + chain + first.print, value, count });
     }
     Ok(())
 }
 
-/// A table of these groups, within what reading may take.
+/// A table of these entries, within what reading may take.
 pub(super) fn unpack<V: Variant>(
     frame: &mut Frame<'_>,
     params: RankParams,
-    groups: &[Group],
+    entries: &[Entry],
 ) -> Result<Table<V>, WireError> {
     let mut table = new_table(params, frame.budget())?;
-    table.lay_out(groups).map_err(|_| section::no_memory(u64::MAX))?;
-    table.spill_mut().end_reading();
+    table.lay_out(entries).map_err(|_| section::no_memory(u64::MAX))?;
+    table.overflow_mut().end_reading();
     Ok(table)
 }

@@ -40,10 +40,10 @@ impl Trial {
             read.content_id() == self.held.filter.content_id(),
             "what is saved is loaded",
             || {
-                let (now, then) = (read.groups(), self.held.filter.groups());
+                let (now, then) = (read.entries(), self.held.filter.entries());
                 let at = now.iter().zip(&then).take_while(|(a, b)| a == b).count();
                 format!(
-                    "another content: {} and {} groups, differing from {:?} and {:?} on",
+                    "another content: {} and {} entries, differing from {:?} and {:?} on",
                     then.len(),
                     now.len(),
                     then.get(at),

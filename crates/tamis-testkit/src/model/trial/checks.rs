@@ -88,7 +88,7 @@ impl Trial {
     fn content(&mut self, digests: &[Digest]) -> Checked {
         let filter = &self.held.filter;
         if let Some(universe) = subject::universe(filter) {
-            let (told, truth) = (filter.groups(), self.truth.groups(self.kind, universe));
+            let (told, truth) = (filter.entries(), self.truth.entries(self.kind, universe));
             ensure(told == truth, "the content is the multiset", || {
                 let at = told.iter().zip(&truth).take_while(|(a, b)| a == b).count();
                 format!("{:?} instead of {:?}", told.get(at), truth.get(at))
@@ -111,11 +111,11 @@ impl Trial {
     fn counts(&mut self, mut digests: Vec<Digest>) -> Checked {
         let filter = &self.held.filter;
         digests.sort_unstable();
-        let groups = filter.groups();
+        let entries = filter.entries();
         let runs = digests.chunk_by(|a, b| a == b);
         for run in runs.step_by(digests.len() / 500 + 1) {
             let (told, exact) =
-                (filter.count_digest(run[0]), subject::exact_count(filter, &groups, run[0]));
+                (filter.count_digest(run[0]), subject::exact_count(filter, &entries, run[0]));
             ensure(
                 told.is_none_or(|told| told >= run.len() as u64),
                 "counts are never low",

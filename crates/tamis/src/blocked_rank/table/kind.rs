@@ -10,8 +10,8 @@ use super::super::{block, many, model, plan, sections};
 use super::{Index, Inserted, Table, blocks_mut};
 use crate::bits::{AHEAD, OutOfMemory, Words, prefetch};
 use crate::digest::Digest;
+use crate::entry::Entry;
 use crate::filter::{Count, Remove};
-use crate::group::Group;
 use crate::identities::{self, Identities};
 use crate::rank_indexed::model::rate_of;
 use crate::spec::{
@@ -133,29 +133,29 @@ impl identities::Table for Table {
         self.settle(place, removed)
     }
 
-    fn add(&mut self, group: Group) -> Result<(), Full> {
-        for done in 0..group.count {
-            let mut place = self.cut.place_of(group.identity);
+    fn add(&mut self, entry: Entry) -> Result<(), Full> {
+        for done in 0..entry.count {
+            let mut place = self.cut.place_of(entry.identity);
             if self.lives_in_back(place)
                 && self.back.packed() >= self.grow_above
                 && self.grow_or_wait()
             {
-                place = self.cut.place_of(group.identity);
+                place = self.cut.place_of(entry.identity);
             }
             if self.lives_in_back(place) {
                 // The back table counts to any number at once.
-                return self.back.add(self.back_group(place, group.count - done));
+                return self.back.add(self.back_entry(place, entry.count - done));
             }
             self.insert(place, 0)?;
         }
         Ok(())
     }
 
-    fn take(&mut self, group: Group) -> Result<(), Absent> {
-        let place = self.cut.place_of(group.identity);
-        for done in 0..group.count {
+    fn take(&mut self, entry: Entry) -> Result<(), Absent> {
+        let place = self.cut.place_of(entry.identity);
+        for done in 0..entry.count {
             if self.lives_in_back(place) {
-                self.back.take(self.back_group(place, group.count - done))?;
+                self.back.take(self.back_entry(place, entry.count - done))?;
                 self.take_back(place.block);
                 break;
             }
@@ -164,8 +164,8 @@ impl identities::Table for Table {
         Ok(())
     }
 
-    fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
-        let back = self.back_groups();
+    fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
+        let back = self.back_entries();
         let mut back = back.into_iter().peekable();
         let mut cells = Vec::new();
         for (number, block) in self.blocks().iter().enumerate() {
@@ -179,14 +179,14 @@ impl identities::Table for Table {
             cells.sort_unstable();
             for run in cells.chunk_by(|a, b| a == b) {
                 // (What lives elsewhere has higher locations, but not in bytes that nobody has checked.)
-                while let Some(group) = back.next_if(|group| group.identity < run[0]) {
-                    take(group);
+                while let Some(entry) = back.next_if(|entry| entry.identity < run[0]) {
+                    take(entry);
                 }
-                take(Group { identity: run[0], value: 0, count: run.len() as u64 });
+                take(Entry { identity: run[0], value: 0, count: run.len() as u64 });
             }
             let end = (number + 1) * self.cut.per_block();
-            while let Some(group) = back.next_if(|group| group.identity < end) {
-                take(group);
+            while let Some(entry) = back.next_if(|entry| entry.identity < end) {
+                take(entry);
             }
         }
     }
@@ -205,8 +205,8 @@ impl identities::Table for Table {
         self.back.validate()?;
         let elsewhere = |identity: u64| self.lives_in_back(self.cut.place_of(identity));
         let mut all_elsewhere = true;
-        self.back.for_each_group(&mut |group| {
-            all_elsewhere &= self.identity_of(group.identity).is_some_and(elsewhere);
+        self.back.for_each_entry(&mut |entry| {
+            all_elsewhere &= self.identity_of(entry.identity).is_some_and(elsewhere);
         });
         if !all_elsewhere {
             return Err(Invalid("the back table holds what belongs to a block"));
@@ -287,9 +287,9 @@ impl identities::Table for Table {
     fn unpack(
         frame: &mut Frame<'_>,
         params: BlockedRankParams,
-        groups: Vec<Group>,
+        entries: Vec<Entry>,
     ) -> Result<Self, WireError> {
-        sections::unpack(frame, params, groups)
+        sections::unpack(frame, params, entries)
     }
 
     fn decoded_bytes(params: &BlockedRankParams) -> u64 {

@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::params::BlockedRankParams;
 use super::place::{Cut, Place};
 use crate::bits::{Line, OutOfMemory, Words, prefetch};
-use crate::group::{Group, merged};
+use crate::entry::{Entry, merged};
 use crate::identities::Table as _;
 use crate::permutation::{Permutation, inverse, multipliers};
 use crate::spec::{Absent, Full};
@@ -265,8 +265,8 @@ impl Table {
         place.location >= block::threshold(self.block(place.block))
     }
 
-    fn back_group(&self, place: Place, count: u64) -> Group {
-        Group { identity: self.back_identity(place), value: 0, count }
+    fn back_entry(&self, place: Place, count: u64) -> Entry {
+        Entry { identity: self.back_identity(place), value: 0, count }
     }
 
     /// Twice the blocks; false if there are too few keys for these, no memory, or no such layout, and then the back table grows on.
@@ -292,71 +292,71 @@ impl Table {
         if let Machine::Any = self.machine {
             table.make_portable();
         }
-        let mut groups = Vec::new();
-        self.for_each_group(&mut |group| {
-            groups.push(Group { identity: group.identity >> dropped, ..group });
+        let mut entries = Vec::new();
+        self.for_each_entry(&mut |entry| {
+            entries.push(Entry { identity: entry.identity >> dropped, ..entry });
         });
-        merged(&mut groups, false);
-        table.lay_out(groups)?;
+        merged(&mut entries, false);
+        table.lay_out(entries)?;
         table.back.settle(0);
         Ok(table)
     }
 
-    /// Lays out what an empty table is to hold: groups in order. Nothing grows, so that a table which is read is laid out as it
+    /// Lays out what an empty table is to hold: entries in order. Nothing grows, so that a table which is read is laid out as it
     /// was written.
-    pub(super) fn lay_out(&mut self, mut groups: Vec<Group>) -> Result<(), Full> {
+    pub(super) fn lay_out(&mut self, mut entries: Vec<Entry>) -> Result<(), Full> {
         let cut = self.cut;
         let width = self.params.fingerprint();
         // What goes behind is kept at the front of the list: a second one might not fit into memory.
         let (mut behind, mut start) = (0, 0);
-        while let Some(first) = groups.get(start) {
+        while let Some(first) = entries.get(start) {
             let (location, place) = (first.identity >> width, cut.place_of(first.identity));
-            let rest = groups[start..].iter();
-            let end = start + rest.take_while(|group| group.identity >> width == location).count();
+            let rest = entries[start..].iter();
+            let end = start + rest.take_while(|entry| entry.identity >> width == location).count();
             let index = Index::of(self.block(place.block), &cut.shape);
             let free = u64::from(cut.shape.cells.saturating_sub(index.len()));
-            let copies = groups[start..end].iter().map(|group| group.count);
+            let copies = entries[start..end].iter().map(|entry| entry.count);
             if place.location >= index.threshold || copies.fold(0, u64::saturating_add) > free {
                 // The first location that does not fit is the threshold: what is higher goes behind too.
                 let block = self.words.line_mut(place.block as usize);
                 block::set_threshold(block, &cut.shape, place.location.min(index.threshold));
-                groups.copy_within(start..end, behind);
+                entries.copy_within(start..end, behind);
                 behind += end - start;
             } else {
-                for group in &groups[start..end] {
-                    let print = (group.identity & ((1 << width) - 1)) as u32;
-                    for _ in 0..group.count {
+                for entry in &entries[start..end] {
+                    let print = (entry.identity & ((1 << width) - 1)) as u32;
+                    for _ in 0..entry.count {
                         self.insert_into_block(Place { print, ..place });
                     }
                 }
             }
             start = end;
         }
-        groups.truncate(behind);
-        self.fill_back(groups)
+        entries.truncate(behind);
+        self.fill_back(entries)
     }
 
     /// Adds all of another table, whose identities lose their lowest `dropped` bits.
     pub(super) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
         let mut result = Ok(());
-        other.for_each_group(&mut |group| {
+        other.for_each_entry(&mut |entry| {
             if result.is_ok() {
-                result = self.add(Group { identity: group.identity >> dropped, ..group });
+                result = self.add(Entry { identity: entry.identity >> dropped, ..entry });
             }
         });
         result
     }
 
     /// What the back table holds, by our identities, in order.
-    pub(super) fn back_groups(&self) -> Vec<Group> {
-        let mut groups = Vec::new();
-        self.back.for_each_group(&mut |group| {
-            if let Some(identity) = self.identity_of(group.identity) {
-                groups.push(Group { identity, ..group });
+    pub(super) fn back_entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        self.back.for_each_entry(&mut |entry| {
+            if let Some(identity) = self.identity_of(entry.identity) {
+                entries.push(Entry { identity, ..entry });
             }
         });
-        groups.sort_unstable_by_key(Group::key);
-        groups
+        entries.sort_unstable_by_key(Entry::key);
+        entries
     }
 
     /// Our identity of what the back table knows by this one. `None` if there is none, which is so in bytes that nobody has checked.
@@ -366,13 +366,13 @@ impl Table {
         Some(self.gather.apply(spread, all) << width | behind & ((1 << width) - 1))
     }
 
-    /// Lays out the back table of a table that was made from its blocks: groups by our identities.
-    pub(super) fn fill_back(&mut self, mut groups: Vec<Group>) -> Result<(), Full> {
-        for group in &mut groups {
-            group.identity = self.back_identity(self.cut.place_of(group.identity));
+    /// Lays out the back table of a table that was made from its blocks: entries by our identities.
+    pub(super) fn fill_back(&mut self, mut entries: Vec<Entry>) -> Result<(), Full> {
+        for entry in &mut entries {
+            entry.identity = self.back_identity(self.cut.place_of(entry.identity));
         }
-        groups.sort_unstable_by_key(Group::key);
-        self.back.lay_out(groups)
+        entries.sort_unstable_by_key(Entry::key);
+        self.back.lay_out(entries)
     }
 }
 

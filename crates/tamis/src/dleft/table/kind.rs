@@ -11,8 +11,8 @@ use super::{Slot, Table};
 use crate::address::identity;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
+use crate::entry::{Entry, Overflow};
 use crate::filter::{Count, Remove};
-use crate::group::{Group, Spill};
 use crate::identities::{self, Identities};
 use crate::spec::{
     Absent, Full, Goal, Invalid, Kind, Lines, Operation, PlanError, Prediction, ResizeError,
@@ -91,7 +91,7 @@ impl identities::Table for Table {
             choices: Choices::new(params.subtables(), params.universe(), params.remainder()),
             buckets: Buckets::new(&params)?,
             used: 0,
-            stash: Spill::default(),
+            overflow: Overflow::default(),
             grow_above: params.all_cells(),
         })
     }
@@ -115,17 +115,17 @@ impl identities::Table for Table {
     #[inline]
     fn contains(&self, identity: u64) -> bool {
         self.choices(identity).any(|choice| self.buckets.has(choice.bucket, choice.remainder))
-            || !self.stash.is_empty() && !self.stash.of(identity).is_empty()
+            || !self.overflow.is_empty() && !self.overflow.of(identity).is_empty()
     }
 
     fn count(&self, identity: u64) -> u64 {
         let cells: u64 = self.cells_of(identity).map(|(_, content)| content.count).sum();
-        cells.saturating_add(self.stash.count(identity))
+        cells.saturating_add(self.overflow.count(identity))
     }
 
     fn values(&self, identity: u64) -> Vec<u64> {
         let cells = self.cells_of(identity).map(|(_, content)| content.value);
-        let stashed = self.stash.of(identity).iter().map(|entry| entry.value);
+        let stashed = self.overflow.of(identity).iter().map(|entry| entry.value);
         let mut values: Vec<u64> = cells.chain(stashed).collect();
         values.sort_unstable();
         values.dedup();
@@ -133,60 +133,60 @@ impl identities::Table for Table {
     }
 
     fn insert(&mut self, identity: u64, value: u64) -> Result<bool, Full> {
-        self.insert_group(Group { identity, value, count: 1 })
+        self.insert_entry(Entry { identity, value, count: 1 })
     }
 
     fn remove(&mut self, identity: u64, value: Option<u64>) -> Result<(), Absent> {
         let fits = |other: u64| value.is_none_or(|value| value == other);
         let cells = self.cells_of(identity).filter(|(_, content)| fits(content.value));
         let in_cell = cells.min_by_key(|(_, content)| content.value);
-        let stashed = self.stash.of(identity).iter().map(|entry| entry.value);
+        let stashed = self.overflow.of(identity).iter().map(|entry| entry.value);
         let in_stash = stashed.filter(|&value| fits(value)).min();
         match (in_cell, in_stash) {
-            // Of equal value, what is in the stash is the surplus of the cell.
+            // Of equal value, what is in the overflow is the surplus of the cell.
             (Some((slot, content)), in_stash)
                 if in_stash.is_none_or(|value| content.value < value) =>
             {
                 self.count_down(slot, content);
             }
             (_, Some(value)) => {
-                self.stash.take(identity, value);
+                self.overflow.take(identity, value);
             }
             _ => return Err(Absent),
         }
         Ok(())
     }
 
-    fn add(&mut self, group: Group) -> Result<(), Full> {
-        self.insert_group(group).map(|_| ())
+    fn add(&mut self, entry: Entry) -> Result<(), Full> {
+        self.insert_entry(entry).map(|_| ())
     }
 
-    fn take(&mut self, group: Group) -> Result<(), Absent> {
-        // The stash may count to any number; cells do not.
-        let stashed = self.stash.take_up_to(group.identity, group.value, group.count);
-        for _ in stashed..group.count {
-            self.remove(group.identity, Some(group.value))?;
+    fn take(&mut self, entry: Entry) -> Result<(), Absent> {
+        // The overflow may count to any number; cells do not.
+        let stashed = self.overflow.take_up_to(entry.identity, entry.value, entry.count);
+        for _ in stashed..entry.count {
+            self.remove(entry.identity, Some(entry.value))?;
         }
         Ok(())
     }
 
-    fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
-        self.groups().into_iter().for_each(take);
+    fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
+        self.entries().into_iter().for_each(take);
     }
 
     fn distinct(&self) -> u64 {
         if self.params.value() == 0 {
-            let surplus = self.stash.entries().iter();
+            let surplus = self.overflow.entries().iter();
             let whole = surplus.filter(|entry| self.cells_of(entry.identity).next().is_none());
             return self.used + whole.count() as u64;
         }
-        self.groups().chunk_by(|a, b| a.identity == b.identity).count() as u64
+        self.entries().chunk_by(|a, b| a.identity == b.identity).count() as u64
     }
 
     fn clear(&mut self) {
         self.buckets.clear();
         self.used = 0;
-        self.stash.clear();
+        self.overflow.clear();
     }
 
     fn validate(&self) -> Result<(), Invalid> {
@@ -208,20 +208,20 @@ impl identities::Table for Table {
                 }
             }
         }
-        let surplus_or_whole = |entry: &Group| {
+        let surplus_or_whole = |entry: &Entry| {
             let mut same =
                 self.cells_of(entry.identity).filter(|found| found.1.value == entry.value);
             entry.count > 0
                 && same.all(|(_, content)| content.count == max_count(content.remainder))
         };
-        if !self.stash.entries().iter().all(surplus_or_whole) {
-            return Err(Invalid("the stash holds what its cell could count"));
+        if !self.overflow.entries().iter().all(surplus_or_whole) {
+            return Err(Invalid("the overflow holds what its cell could count"));
         }
         if used == self.used { Ok(()) } else { Err(Invalid("the number of cells is wrong")) }
     }
 
     fn footprint(&self) -> u64 {
-        self.buckets.footprint() + self.stash.footprint()
+        self.buckets.footprint() + self.overflow.footprint()
     }
 
     fn used(&self) -> u64 {
@@ -233,12 +233,12 @@ impl identities::Table for Table {
         self.used as f64 / self.params.all_cells() as f64
     }
 
-    /// Entries of the stash: identities that found no cell, and the surplus of those that are in more than four times.
+    /// Entries of the overflow: identities that found no cell, and the surplus of those that are in more than four times.
     fn overflow(&self) -> u64 {
-        self.stash.len() as u64
+        self.overflow.len() as u64
     }
 
-    /// Beyond 7 of 8 cells moves are frequent, and the stash may be needed.
+    /// Beyond 7 of 8 cells moves are frequent, and the overflow may be needed.
     fn is_crowded(&self) -> bool {
         self.fill() > 0.875
     }
@@ -258,7 +258,7 @@ impl identities::Table for Table {
         Ok(self.resized(self.params.grown()?)?)
     }
 
-    /// What finds no cell goes to the stash.
+    /// What finds no cell goes to the overflow.
     fn shrunk(&self) -> Result<Self, ResizeError> {
         Ok(self.resized(self.params.shrunk()?)?)
     }
@@ -272,7 +272,7 @@ impl identities::Table for Table {
             params = larger;
         }
         let both = |mut table: Self| {
-            table.add_all(&other.groups(), other_dropped)?;
+            table.add_all(&other.entries(), other_dropped)?;
             Ok(table)
         };
         Some(self.coarser(params, dropped).and_then(both))
@@ -295,9 +295,9 @@ impl identities::Table for Table {
     fn unpack(
         frame: &mut Frame<'_>,
         params: DLeftParams,
-        groups: Vec<Group>,
+        entries: Vec<Entry>,
     ) -> Result<Self, WireError> {
-        sections::unpack(frame, params, &groups)
+        sections::unpack(frame, params, &entries)
     }
 
     fn decoded_bytes(params: &DLeftParams) -> u64 {

@@ -7,16 +7,16 @@ use alloc::vec::Vec;
 use super::bucket::{Buckets, Cell, max_count};
 use super::choices::{Choice, Choices};
 use super::params::DLeftParams;
-use crate::group::{Group, Spill};
+use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
 use crate::spec::Full;
 
 /// How many cells may move for one insertion, from one bucket to the next. The paper tried one move and found more worth
-/// trying. With two the stash stays empty up to 7.9 of 8 cells. (Three would need to know their way: they may come back to where
+/// trying. With two the overflow stays empty up to 7.9 of 8 cells. (Three would need to know their way: they may come back to where
 /// they started.)
 const MOVES: u32 = 2;
-/// With more than this in the stash all buckets are full, and looking further than one move would only take time.
-const FEW_STASHED: usize = 8;
+/// With more than this in the overflow all buckets are full, and looking further than one move would only take time.
+const FEW_OVERFLOWN: usize = 8;
 
 /// A cell of a bucket of the table.
 #[derive(Clone, Copy, Debug)]
@@ -34,48 +34,48 @@ pub struct Table {
     /// Used cells.
     used: u64,
     /// Whole entries that found no cell, and the surplus of those whose cell counts no further.
-    stash: Spill,
+    overflow: Overflow,
     /// The table grows when it holds more than this; all its cells, unless growing has failed before.
     grow_above: u64,
 }
 
 impl Table {
     /// Inserts so many copies; true if the identity was not in before.
-    fn insert_group(&mut self, group: Group) -> Result<bool, Full> {
-        let new = !self.contains(group.identity);
-        if self.used + self.stash.len() as u64 >= self.grow_above
-            && (new || !self.has_value(group.identity, group.value))
+    fn insert_entry(&mut self, entry: Entry) -> Result<bool, Full> {
+        let new = !self.contains(entry.identity);
+        if self.used + self.overflow.len() as u64 >= self.grow_above
+            && (new || !self.has_value(entry.identity, entry.value))
         {
             self.grow_or_wait();
         }
-        self.put(group, new)?;
+        self.put(entry, new)?;
         Ok(new)
     }
 
     /// All that is in, in order of identity and value.
-    pub(super) fn groups(&self) -> Vec<Group> {
-        let mut groups: Vec<Group> = (0..self.params.all_buckets())
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = (0..self.params.all_buckets())
             .flat_map(|bucket| {
                 self.cells(bucket).map(move |Cell { remainder, count, value }| {
                     let identity = self.identity(bucket, remainder);
-                    Group { identity, value, count }
+                    Entry { identity, value, count }
                 })
             })
-            .chain(self.stash.entries().iter().copied())
+            .chain(self.overflow.entries().iter().copied())
             .collect();
-        groups.sort_unstable_by_key(Group::key);
-        groups.dedup_by(|surplus, cell| {
+        entries.sort_unstable_by_key(Entry::key);
+        entries.dedup_by(|surplus, cell| {
             let same = surplus.key() == cell.key();
             if same {
                 cell.count = cell.count.saturating_add(surplus.count);
             }
             same
         });
-        groups
+        entries
     }
 
-    pub(super) fn stash(&self) -> &Spill {
-        &self.stash
+    pub(super) fn overflown(&self) -> &Overflow {
+        &self.overflow
     }
 
     /// The choice of an identity in a subtable, its bucket numbered among those of all subtables.
@@ -114,7 +114,7 @@ impl Table {
     /// Whether an identity is in with this value, so that another copy needs no cell of its own.
     fn has_value(&self, identity: u64, value: u64) -> bool {
         self.cell_of(identity, value).is_some()
-            || self.stash.of(identity).iter().any(|entry| entry.value == value)
+            || self.overflow.of(identity).iter().any(|entry| entry.value == value)
     }
 
     /// Whether an identity that is new to the table would find a cell without a move.
@@ -122,22 +122,22 @@ impl Table {
         self.choices(identity).any(|choice| self.buckets.load(choice.bucket) < self.params.cells())
     }
 
-    /// Puts so many copies into a cell, as far as it counts, and the rest into the stash; `new` says that the identity is
+    /// Puts so many copies into a cell, as far as it counts, and the rest into the overflow; `new` says that the identity is
     /// not in.
-    fn put(&mut self, group: Group, new: bool) -> Result<(), Full> {
-        let Group { identity, value, count } = group;
+    fn put(&mut self, entry: Entry, new: bool) -> Result<(), Full> {
+        let Entry { identity, value, count } = entry;
         let mut left = count;
         if new {
-            left -= self.place(group);
+            left -= self.place(entry);
         } else if let Some((slot, content)) = self.cell_of(identity, value) {
             let here = left.min(max_count(content.remainder) - content.count);
             let content = Cell { count: content.count + here, ..content };
             self.buckets.set_cell(slot.bucket, slot.cell, content);
             left -= here;
         } else if !self.has_value(identity, value) {
-            left -= self.place(group);
+            left -= self.place(entry);
         }
-        if left > 0 && !self.stash.add(identity, value, left) {
+        if left > 0 && !self.overflow.add(identity, value, left) {
             return Err(Full { keys: self.used, inserted: 0 });
         }
         Ok(())
@@ -145,10 +145,10 @@ impl Table {
 
     /// Places what is not in the table in its least loaded bucket, the leftmost of several; if all are full, in the first
     /// after moving something out of it. Returns how many copies the cell took: 0 if there is none.
-    fn place(&mut self, group: Group) -> u64 {
+    fn place(&mut self, entry: Entry) -> u64 {
         let mut least: Option<(u32, Choice)> = None;
         for subtable in 0..self.params.subtables() {
-            let choice = self.choice(subtable, group.identity);
+            let choice = self.choice(subtable, entry.identity);
             let load = self.buckets.load(choice.bucket);
             if least.is_none_or(|(lowest, _)| load < lowest) {
                 least = Some((load, choice));
@@ -157,13 +157,13 @@ impl Table {
         let Some((load, mut choice)) = least else { return 0 };
         let mut cell = load;
         if load == self.params.cells() {
-            choice = self.choice(0, group.identity);
-            let moves = if self.stash.len() > FEW_STASHED { 1 } else { MOVES };
+            choice = self.choice(0, entry.identity);
+            let moves = if self.overflow.len() > FEW_OVERFLOWN { 1 } else { MOVES };
             let Some(freed) = self.make_room(0, choice.bucket, moves) else { return 0 };
             cell = freed;
         }
-        let here = group.count.min(max_count(choice.remainder));
-        let content = Cell { remainder: choice.remainder, count: here, value: group.value };
+        let here = entry.count.min(max_count(choice.remainder));
+        let content = Cell { remainder: choice.remainder, count: here, value: entry.value };
         self.buckets.set_cell(choice.bucket, cell, content);
         self.used += 1;
         here
@@ -210,10 +210,10 @@ impl Table {
         self.take_back();
     }
 
-    /// Tries to find a cell for one entry of the stash, now that one is free: another one each time, so that the stash
+    /// Tries to find a cell for one entry of the overflow, now that one is free: another one each time, so that the overflow
     /// empties as the table does.
     fn take_back(&mut self) {
-        let entries = self.stash.entries();
+        let entries = self.overflow.entries();
         let turn = self.used.checked_rem(entries.len() as u64);
         let Some(&entry) = turn.and_then(|turn| entries.get(turn as usize)) else { return };
         if self.cell_of(entry.identity, entry.value).is_some() {
@@ -221,11 +221,11 @@ impl Table {
         }
         let placed = self.place(entry);
         if placed > 0 {
-            self.stash.take_up_to(entry.identity, entry.value, placed);
+            self.overflow.take_up_to(entry.identity, entry.value, placed);
         }
     }
 
-    /// Twice the buckets. If there is no memory, or no such layout, the stash takes what finds no cell.
+    /// Twice the buckets. If there is no memory, or no such layout, the overflow takes what finds no cell.
     fn grow_or_wait(&mut self) {
         let grown = self.params.grown().ok().and_then(|params| self.resized(params).ok());
         match grown {
@@ -239,7 +239,7 @@ impl Table {
     pub(super) fn coarser(&self, params: DLeftParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used, inserted: 0 };
         let mut table = Self::new(params).map_err(|_| full)?;
-        table.add_all(&self.groups(), dropped)?;
+        table.add_all(&self.entries(), dropped)?;
         Ok(table)
     }
 
@@ -261,20 +261,20 @@ impl Table {
                     table.used += 1;
                 } else {
                     left.try_reserve(1).map_err(|_| full)?;
-                    left.push(Group { identity, value: content.value, count: content.count });
+                    left.push(Entry { identity, value: content.value, count: content.count });
                 }
             }
         }
         table.add_all(&left, 0)?;
-        table.add_all(self.stash.entries(), 0)?;
+        table.add_all(self.overflow.entries(), 0)?;
         Ok(table)
     }
 
-    /// Adds groups whose identities lose their lowest `dropped` bits. They may be in order: the choices of neighbours lie
+    /// Adds entries whose identities lose their lowest `dropped` bits. They may be in order: the choices of neighbours lie
     /// far apart.
-    pub(super) fn add_all(&mut self, groups: &[Group], dropped: u32) -> Result<(), Full> {
-        let shorter = |group: &Group| Group { identity: group.identity >> dropped, ..*group };
-        groups.iter().try_for_each(|group| self.put(shorter(group), false))
+    pub(super) fn add_all(&mut self, entries: &[Entry], dropped: u32) -> Result<(), Full> {
+        let shorter = |entry: &Entry| Entry { identity: entry.identity >> dropped, ..*entry };
+        entries.iter().try_for_each(|entry| self.put(shorter(entry), false))
     }
 
     /// What one bucket holds.
@@ -293,14 +293,14 @@ impl Table {
         true
     }
 
-    /// Makes these the stash, as they are.
-    pub(super) fn set_stash(&mut self, entries: Vec<Group>) {
-        self.stash = Spill::from_entries(entries);
+    /// Makes these the overflow, as they are.
+    pub(super) fn set_overflow(&mut self, entries: Vec<Entry>) {
+        self.overflow = Overflow::from_entries(entries);
     }
 
     /// What found no cell, to be read.
-    pub(super) fn stash_mut(&mut self) -> &mut Spill {
-        &mut self.stash
+    pub(super) fn overflow_mut(&mut self) -> &mut Overflow {
+        &mut self.overflow
     }
 
     fn lines(&self, identity: u64, buckets: usize) -> u32 {

@@ -19,7 +19,7 @@ use crate::bits::{Line, Words};
 /// The levels of a bucket. Frozen.
 const LEVELS: usize = 3;
 
-/// All memory of a table but its spill.
+/// All memory of a table but its overflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Store {
     shape: Shape,

@@ -10,8 +10,8 @@ use super::{Cell, MAX_COPIES, Mode, Place, Table};
 use crate::address::{identity, reduce};
 use crate::bits::{Line, OutOfMemory, Words};
 use crate::digest::Digest;
+use crate::entry::{Entry, Overflow};
 use crate::filter::{Count, Remove};
-use crate::group::{Group, Spill};
 use crate::identities::{self, Identities};
 use crate::spec::{
     Absent, Full, Goal, Invalid, InvalidParam, Kind, Lines, Operation, PlanError, Prediction,
@@ -71,7 +71,7 @@ impl<V: Variant> identities::Table for Table<V> {
         out.add(
             "levels",
             format_args!(
-                "J2 = {} of S2 = {} bits, J3 = {} of S3 = {} bits, in each of S = {} groups",
+                "J2 = {} of S2 = {} bits, J3 = {} of S3 = {} bits, in each of S = {} entries",
                 layout.second,
                 layout.second_bits(),
                 layout.third,
@@ -110,7 +110,7 @@ impl<V: Variant> identities::Table for Table<V> {
         let right = if V::MODE == Mode::Map { extra.max(1) } else { V::EXTRA };
         let params = if extra == right { params } else { params.with_extra(right) };
         let words = Words::zeroed(params.layout().bits().div_ceil(64))?;
-        Ok(Self::of_parts(params, (words, 0, Spill::default())))
+        Ok(Self::of_parts(params, (words, 0, Overflow::default())))
     }
 
     fn params(&self) -> RankParams {
@@ -134,19 +134,19 @@ impl<V: Variant> identities::Table for Table<V> {
         // In order of fingerprint.
         let found = chain.find(|(_, content)| content.print >= place.print);
         found.is_some_and(|(_, content)| content.print == place.print)
-            || !self.spill.is_empty() && !self.spill.of(place.identity).is_empty()
+            || !self.overflow.is_empty() && !self.overflow.of(place.identity).is_empty()
     }
 
     fn count(&self, place: Place) -> u64 {
         let units = |content: Cell| if V::MODE == Mode::Counting { content.extra + 1 } else { 1 };
         let cells: u64 = self.equal_cells(place, None).map(|(_, content)| units(content)).sum();
-        cells.saturating_add(self.spill.count(place.identity))
+        cells.saturating_add(self.overflow.count(place.identity))
     }
 
     fn values(&self, place: Place) -> Vec<u64> {
         let mut values: Vec<u64> =
             self.equal_cells(place, None).map(|(_, content)| content.extra).collect();
-        let spilled = self.spill.of(place.identity).iter();
+        let spilled = self.overflow.of(place.identity).iter();
         values.extend(spilled.flat_map(|entry| {
             core::iter::repeat_n(entry.value, entry.count.min(MAX_COPIES.into()) as usize)
         }));
@@ -159,7 +159,7 @@ impl<V: Variant> identities::Table for Table<V> {
         let new = match V::MODE {
             // Others may have another value.
             Mode::Map => !self.contains(place),
-            _ => copies.cells == 0 && self.spill.of(place.identity).is_empty(),
+            _ => copies.cells == 0 && self.overflow.of(place.identity).is_empty(),
         };
         if !new && V::MODE == Mode::Set {
             return Ok(false);
@@ -169,10 +169,10 @@ impl<V: Variant> identities::Table for Table<V> {
             copies = self.copies(place, value);
         }
         if !self.put_beside(place, value, copies) {
-            if !self.spill.add(place.identity, value, 1) {
+            if !self.overflow.add(place.identity, value, 1) {
                 return Err(Full { keys: self.used(), inserted: 0 });
             }
-            if self.spill.len() as u64 > self.spill_limit {
+            if self.overflow.len() as u64 > self.overflow_limit {
                 self.relieve();
             }
         }
@@ -180,7 +180,7 @@ impl<V: Variant> identities::Table for Table<V> {
     }
 
     fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
-        let spilled = self.spill.of(place.identity).iter().map(|entry| entry.value);
+        let spilled = self.overflow.of(place.identity).iter().map(|entry| entry.value);
         let spilled = spilled.filter(|&entry| value.is_none_or(|value| value == entry)).min();
         // Only a map tells copies apart; of equal ones what is spilled goes first.
         let in_cells = match V::MODE {
@@ -190,7 +190,7 @@ impl<V: Variant> identities::Table for Table<V> {
         if let Some(spilled) = spilled
             && in_cells.is_none_or(|in_cells| spilled <= in_cells)
         {
-            self.spill.take(place.identity, spilled);
+            self.overflow.take(place.identity, spilled);
             return Ok(());
         }
         // The last of equal cells is the one that is not full.
@@ -204,50 +204,50 @@ impl<V: Variant> identities::Table for Table<V> {
         view.release_room();
         // (Bytes may claim any number.)
         self.cells = self.cells.saturating_sub(1);
-        if !self.spill.is_empty() {
+        if !self.overflow.is_empty() {
             self.take_back(place.bucket);
         }
         Ok(())
     }
 
-    fn add(&mut self, group: Group) -> Result<(), Full> {
-        let place = self.place_of(group.identity);
+    fn add(&mut self, entry: Entry) -> Result<(), Full> {
+        let place = self.place_of(entry.identity);
         if V::MODE == Mode::Set {
             return self.insert(place, 0).map(|_| ());
         }
-        let mut left = group.count;
+        let mut left = entry.count;
         while left > 0 {
             if self.used() >= self.grow_at {
                 // The table may have another cut afterwards; what is left goes in from the start.
                 self.grow_for(place);
             }
-            if !self.put(self.place_of(group.identity), group.value) {
+            if !self.put(self.place_of(entry.identity), entry.value) {
                 break;
             }
             left -= 1;
         }
-        if left > 0 && !self.spill.add(group.identity, group.value, left) {
+        if left > 0 && !self.overflow.add(entry.identity, entry.value, left) {
             return Err(Full { keys: self.used(), inserted: 0 });
         }
         Ok(())
     }
 
-    fn take(&mut self, group: Group) -> Result<(), Absent> {
-        let value = Self::told_apart(group.value);
-        // The spill may count to any number; cells do not.
-        let spilled = self.spill.take_up_to(group.identity, group.value, group.count);
-        for _ in spilled..group.count {
-            self.remove(self.place_of(group.identity), value)?;
+    fn take(&mut self, entry: Entry) -> Result<(), Absent> {
+        let value = Self::told_apart(entry.value);
+        // The overflow may count to any number; cells do not.
+        let spilled = self.overflow.take_up_to(entry.identity, entry.value, entry.count);
+        for _ in spilled..entry.count {
+            self.remove(self.place_of(entry.identity), value)?;
         }
         Ok(())
     }
 
-    fn for_each_group(&self, take: &mut dyn FnMut(Group)) {
-        let mut groups = Vec::new();
+    fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
+        let mut entries = Vec::new();
         for bucket in 0..self.params.layout().buckets {
-            self.groups_of(bucket, &mut groups);
-            for &group in &groups {
-                take(group);
+            self.entries_of(bucket, &mut entries);
+            for &entry in &entries {
+                take(entry);
             }
         }
     }
@@ -255,7 +255,7 @@ impl<V: Variant> identities::Table for Table<V> {
     fn clear(&mut self) {
         self.store.clear();
         self.cells = 0;
-        self.spill.clear();
+        self.overflow.clear();
     }
 
     fn validate(&self) -> Result<(), Invalid> {
@@ -286,11 +286,11 @@ impl<V: Variant> identities::Table for Table<V> {
     }
 
     fn footprint(&self) -> u64 {
-        self.store.footprint() + self.spill.footprint()
+        self.store.footprint() + self.overflow.footprint()
     }
 
     fn used(&self) -> u64 {
-        self.cells + self.spill.len() as u64
+        self.cells + self.overflow.len() as u64
     }
 
     /// Cells in use over the planned number.
@@ -301,7 +301,7 @@ impl<V: Variant> identities::Table for Table<V> {
     /// Entries that found no cell and are kept beside the table: 0 but for one chance in 10^10, unless somebody
     /// chooses the keys or inserts one very often.
     fn overflow(&self) -> u64 {
-        self.spill.len() as u64
+        self.overflow.len() as u64
     }
 
     fn lines_to_contain(&self, place: Place) -> u32 {
@@ -350,9 +350,9 @@ impl<V: Variant> identities::Table for Table<V> {
     fn unpack(
         frame: &mut Frame<'_>,
         params: RankParams,
-        groups: Vec<Group>,
+        entries: Vec<Entry>,
     ) -> Result<Self, WireError> {
-        sections::unpack(frame, params, &groups)
+        sections::unpack(frame, params, &entries)
     }
 
     fn decoded_bytes(params: &RankParams) -> u64 {

@@ -13,18 +13,18 @@ use super::params::RankParams;
 use super::plan::grown_capacity;
 use super::store::Store;
 use crate::bits::Words;
-use crate::group::{Group, Spill, merged};
+use crate::entry::{Entry, Overflow, merged};
 use crate::identities::Table as _;
 use crate::spec::{Full, ResizeError};
 
-/// Equal cells that a bucket holds of one identity; further copies are counted in the spill, so that one key inserted a
+/// Equal cells that a bucket holds of one identity; further copies are counted in the overflow, so that one key inserted a
 /// million times takes no bucket from others. Frozen.
 pub(crate) const MAX_COPIES: u32 = 16;
 /// The largest counter of a cell, which stores one less than its count. Frozen.
 pub(crate) const MAX_COUNTER: u64 = 3;
-/// One entry of the spill for so many keys of capacity is tolerated before the table grows: at 24 bytes each they cost
+/// One entry of the overflow for so many keys of capacity is tolerated before the table grows: at 24 bytes each they cost
 /// less than a bit per key.
-const KEYS_PER_SPILLED: u64 = 200;
+const KEYS_PER_OVERFLOWN: u64 = 200;
 
 /// What cells mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,32 +64,32 @@ pub struct Table<V> {
     store: Store,
     /// Cells in use.
     cells: u64,
-    spill: Spill,
+    overflow: Overflow,
     /// The table grows when so much is in use; its capacity, unless growing has failed before.
     grow_at: u64,
-    /// The table grows when the spill has more entries.
-    spill_limit: u64,
+    /// The table grows when the overflow has more entries.
+    overflow_limit: u64,
     /// Growing does not cut fingerprints narrower than this.
     narrowest: u32,
 }
 
 impl<V: Variant> Table<V> {
-    /// A table whose words, cells in use and spill are given. Words may lie: then so do answers, and nothing else.
-    pub(super) fn of_parts(params: RankParams, parts: (Words, u64, Spill)) -> Self {
-        let (words, cells, spill) = parts;
+    /// A table whose words, cells in use and overflow are given. Words may lie: then so do answers, and nothing else.
+    pub(super) fn of_parts(params: RankParams, parts: (Words, u64, Overflow)) -> Self {
+        let (words, cells, overflow) = parts;
         let (store, grow_at) = (Store::of_words(&params.layout(), words), params.capacity());
-        let (spill_limit, narrowest) = (0, 1);
+        let (overflow_limit, narrowest) = (0, 1);
         let mut table = Self {
             params,
             variant: PhantomData,
             store,
             cells,
-            spill,
+            overflow,
             grow_at,
-            spill_limit,
+            overflow_limit,
             narrowest,
         };
-        table.settle_spill_limit();
+        table.settle_overflow_limit();
         table
     }
 
@@ -98,14 +98,14 @@ impl<V: Variant> Table<V> {
         Self { narrowest, ..self }
     }
 
-    /// All memory but the spill, cells in use, and the spill.
-    pub(crate) fn parts(&self) -> (&Words, u64, &Spill) {
-        (self.store.as_words(), self.cells, &self.spill)
+    /// All memory but the overflow, cells in use, and the overflow.
+    pub(crate) fn parts(&self) -> (&Words, u64, &Overflow) {
+        (self.store.as_words(), self.cells, &self.overflow)
     }
 
     /// What found no cell, to be read.
-    pub(crate) fn spill_mut(&mut self) -> &mut Spill {
-        &mut self.spill
+    pub(crate) fn overflow_mut(&mut self) -> &mut Overflow {
+        &mut self.overflow
     }
 
     #[inline]
@@ -191,19 +191,19 @@ impl<V: Variant> Table<V> {
 
     /// Moves back into a bucket what was spilled from it, as far as there is room.
     fn take_back(&mut self, bucket: u64) {
-        let spilled = self.spill.range(self.identities_of(bucket)).to_vec();
+        let spilled = self.overflow.range(self.identities_of(bucket)).to_vec();
         for entry in spilled {
             let place = self.place_of(entry.identity);
             let mut left = entry.count;
             while left > 0 && self.put(place, entry.value) {
-                self.spill.take(entry.identity, entry.value);
+                self.overflow.take(entry.identity, entry.value);
                 left -= 1;
             }
         }
     }
 
     /// Grows by a quarter and returns the new place of a key. If there is no memory, or no larger layout, all stays as it is
-    /// and the spill takes what finds no cell.
+    /// and the overflow takes what finds no cell.
     fn grow_for(&mut self, place: Place) -> Place {
         if !self.lay_out_for(grown_capacity(self.params.capacity().max(self.used()))) {
             // Not again for every key: planning takes longer than inserting.
@@ -216,12 +216,12 @@ impl<V: Variant> Table<V> {
     pub(crate) fn settle(&mut self, more: u64) {
         if self.used().saturating_add(more) > self.params.capacity() {
             self.lay_out_for(self.used().saturating_add(more));
-        } else if self.spill.len() as u64 > self.tolerated() {
+        } else if self.overflow.len() as u64 > self.tolerated() {
             self.relieve();
         }
     }
 
-    /// Lays a table with a long spill out anew: for more keys if it is nearly full, or with the levels that a plan would
+    /// Lays a table with a long overflow out anew: for more keys if it is nearly full, or with the levels that a plan would
     /// choose if it has others. If neither, somebody chooses keys that fall into one bucket: more memory would not help.
     fn relieve(&mut self) {
         let (capacity, used) = (self.params.capacity(), self.used());
@@ -229,7 +229,7 @@ impl<V: Variant> Table<V> {
         self.lay_out_for(if full { grown_capacity(capacity.max(used)) } else { capacity });
     }
 
-    /// Lays the table out for `capacity` keys, or as many as there is a layout for. False, and only the spill is allowed to
+    /// Lays the table out for `capacity` keys, or as many as there is a layout for. False, and only the overflow is allowed to
     /// become longer, if that is the layout it has, or there is no memory.
     fn lay_out_for(&mut self, capacity: u64) -> bool {
         let params = if capacity > self.params.capacity() {
@@ -242,18 +242,18 @@ impl<V: Variant> Table<V> {
             *self = table.no_narrower_than(self.narrowest);
             return true;
         }
-        self.spill_limit = self.spill_limit.max(2 * self.spill.len() as u64);
+        self.overflow_limit = self.overflow_limit.max(2 * self.overflow.len() as u64);
         false
     }
 
-    /// Entries of the spill that are no reason to grow.
+    /// Entries of the overflow that are no reason to grow.
     fn tolerated(&self) -> u64 {
-        (self.params.capacity() / KEYS_PER_SPILLED).max(4)
+        (self.params.capacity() / KEYS_PER_OVERFLOWN).max(4)
     }
 
-    fn settle_spill_limit(&mut self) {
+    fn settle_overflow_limit(&mut self) {
         // If growing did not help, somebody chooses keys: then it must not go on for ever.
-        self.spill_limit = self.tolerated().max(2 * self.spill.len() as u64);
+        self.overflow_limit = self.tolerated().max(2 * self.overflow.len() as u64);
     }
 
     /// The same content, laid out for `capacity` keys.
@@ -265,76 +265,77 @@ impl<V: Variant> Table<V> {
     pub(crate) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::new(params).map_err(|_| full)?;
-        let (mut from, mut groups, mut chains) = (Vec::new(), Vec::new(), Chains::default());
+        let (mut from, mut entries, mut chains) = (Vec::new(), Vec::new(), Chains::default());
         let (mut bucket, per_bucket) = (0, params.identities_per_bucket());
         let is_set = V::MODE == Mode::Set;
         for number in 0..self.params.layout().buckets {
-            self.groups_of(number, &mut from);
+            self.entries_of(number, &mut from);
             // (They are in order, but not in bytes that nobody has checked.)
-            from.sort_unstable_by_key(Group::key);
-            for &group in &from {
-                let group = Group { identity: group.identity >> dropped, ..group };
-                if group.identity - bucket * per_bucket >= per_bucket {
-                    table.lay_out_bucket(bucket, merged(&mut groups, is_set), &mut chains)?;
-                    groups.clear();
-                    bucket = group.identity / per_bucket;
+            from.sort_unstable_by_key(Entry::key);
+            for &entry in &from {
+                let entry = Entry { identity: entry.identity >> dropped, ..entry };
+                if entry.identity - bucket * per_bucket >= per_bucket {
+                    table.lay_out_bucket(bucket, merged(&mut entries, is_set), &mut chains)?;
+                    entries.clear();
+                    bucket = entry.identity / per_bucket;
                 }
-                groups.push(group);
+                entries.push(entry);
             }
         }
-        table.lay_out_bucket(bucket, merged(&mut groups, is_set), &mut chains)?;
+        table.lay_out_bucket(bucket, merged(&mut entries, is_set), &mut chains)?;
         Ok(table)
     }
 
-    /// Lays out what an empty table is to hold: groups in order.
-    pub(crate) fn lay_out(&mut self, groups: &[Group]) -> Result<(), Full> {
+    /// Lays out what an empty table is to hold: entries in order.
+    pub(crate) fn lay_out(&mut self, entries: &[Entry]) -> Result<(), Full> {
         let per_bucket = self.params.identities_per_bucket();
-        let bucket = |group: &Group| group.identity / per_bucket;
+        let bucket = |entry: &Entry| entry.identity / per_bucket;
         let mut chains = Chains::default();
-        let mut buckets = groups.chunk_by(|a, b| bucket(a) == bucket(b));
-        buckets.try_for_each(|groups| self.lay_out_bucket(bucket(&groups[0]), groups, &mut chains))
+        let mut buckets = entries.chunk_by(|a, b| bucket(a) == bucket(b));
+        buckets
+            .try_for_each(|entries| self.lay_out_bucket(bucket(&entries[0]), entries, &mut chains))
     }
 
-    /// Lays out what an empty bucket is to hold: its groups, in order. What finds no cell is spilled, and nothing grows, so
+    /// Lays out what an empty bucket is to hold: its entries, in order. What finds no cell is spilled, and nothing grows, so
     /// that a table which is read is laid out as it was written.
     pub(super) fn lay_out_bucket(
         &mut self,
         number: u64,
-        groups: &[Group],
+        entries: &[Entry],
         chains: &mut Chains,
     ) -> Result<(), Full> {
-        let wanted = groups.iter().map(|group| u64::from(chains::cells_of(group, V::MODE)));
+        let wanted = entries.iter().map(|entry| u64::from(chains::cells_of(entry, V::MODE)));
         let wanted = wanted.sum::<u64>().min(u32::MAX.into()) as u32;
         let room = self.store.bucket_mut(number).reserve(wanted);
         chains.clear();
-        for group in groups {
+        for entry in entries {
             let room = room - chains.len();
-            let place = self.place_in(number, group.identity);
-            let left = chains.push((place.location, place.print), group, V::MODE, room);
-            if left > 0 && !self.spill.add(group.identity, group.value, left) {
+            let place = self.place_in(number, entry.identity);
+            let left = chains.push((place.location, place.print), entry, V::MODE, room);
+            if left > 0 && !self.overflow.add(entry.identity, entry.value, left) {
                 return Err(Full { keys: self.used(), inserted: 0 });
             }
         }
         self.store.bucket_mut(number).fill(chains.base(), chains.numbered());
         self.cells += u64::from(chains.len());
-        self.settle_spill_limit();
+        self.settle_overflow_limit();
         Ok(())
     }
 
     /// Adds all of another table, whose identities lose their lowest `dropped` bits.
     pub(crate) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
         let mut result = Ok(());
-        other.for_each_group(&mut |group| {
+        other.for_each_entry(&mut |entry| {
             if result.is_ok() {
-                result = self.add(Group { identity: group.identity >> dropped, ..group });
+                result = self.add(Entry { identity: entry.identity >> dropped, ..entry });
             }
         });
         result
     }
 
-    /// What a bucket holds, the spill included, in order.
-    pub(crate) fn groups_of(&self, number: u64, groups: &mut Vec<Group>) {
-        groups.clear();
+    /// What a bucket holds, the overflow included, in order.
+    pub(crate) fn entries_of(&self, number: u64, entries: &mut Vec<Entry>) {
+        entries.clear();
         let view = self.store.bucket(number);
         let start = self.identities_of(number).start;
         let width = self.params.layout().fingerprint;
@@ -348,18 +349,18 @@ impl<V: Variant> Table<V> {
                     Mode::Counting => (0, extra + 1),
                     Mode::Multiset | Mode::Set | Mode::Map => (extra, 1),
                 };
-                match groups.last_mut() {
+                match entries.last_mut() {
                     Some(last) if (last.identity, last.value) == (identity, value) => {
                         last.count += count;
                     }
-                    _ => groups.push(Group { identity, value, count }),
+                    _ => entries.push(Entry { identity, value, count }),
                 }
             }
         }
-        for entry in self.spill.range(self.identities_of(number)) {
-            match groups.binary_search_by_key(&entry.key(), Group::key) {
-                Ok(at) => groups[at].count = groups[at].count.saturating_add(entry.count),
-                Err(at) => groups.insert(at, *entry),
+        for entry in self.overflow.range(self.identities_of(number)) {
+            match entries.binary_search_by_key(&entry.key(), Entry::key) {
+                Ok(at) => entries[at].count = entries[at].count.saturating_add(entry.count),
+                Err(at) => entries.insert(at, *entry),
             }
         }
     }
@@ -375,7 +376,7 @@ impl<V: Variant> Table<V> {
                 .count() as u64
         });
         let in_cells = in_cells.sum();
-        let spilled = self.spill.range(range.clone()).iter().map(|entry| entry.count);
+        let spilled = self.overflow.range(range.clone()).iter().map(|entry| entry.count);
         spilled.fold(in_cells, u64::saturating_add)
     }
 
@@ -403,7 +404,7 @@ impl<V: Variant> Table<V> {
                 .map(|(_, content)| chain_start + content.print)
                 .find(|identity| range.contains(identity))
         });
-        in_cells.or_else(|| self.spill.range(range).first().map(|entry| entry.identity))
+        in_cells.or_else(|| self.overflow.range(range).first().map(|entry| entry.identity))
     }
 
     /// Whether two cells may follow each other in a chain.

@@ -6,33 +6,33 @@
 
 use alloc::vec::Vec;
 
-use super::{GROUP_BYTES, Group};
+use super::{ENTRY_BYTES, Entry};
 use crate::spec::Budget;
 
 /// The list, in order of identity and value, every pair once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Spill {
-    entries: Vec<Group>,
+pub(crate) struct Overflow {
+    entries: Vec<Entry>,
     /// The most entries: any number, but while a table is read.
     most: usize,
 }
 
-impl Default for Spill {
+impl Default for Overflow {
     fn default() -> Self {
         Self::from_entries(Vec::new())
     }
 }
 
-impl Spill {
+impl Overflow {
     /// These entries, which are in order, every pair once, and none of them 0 times.
-    pub(crate) fn from_entries(entries: Vec<Group>) -> Self {
+    pub(crate) fn from_entries(entries: Vec<Entry>) -> Self {
         Self { entries, most: usize::MAX }
     }
 
     /// Takes no more entries than there is memory for while a table is read, until [`end_reading`](Self::end_reading).
     pub(crate) fn begin_reading(&mut self, budget: &Budget) {
         // Old and new are there at once when the list doubles.
-        self.most = (budget.left() / (3 * GROUP_BYTES)) as usize;
+        self.most = (budget.left() / (3 * ENTRY_BYTES)) as usize;
     }
 
     /// Takes any number of entries again.
@@ -51,31 +51,31 @@ impl Spill {
 
     /// Bits of heap memory held.
     pub(crate) fn footprint(&self) -> u64 {
-        (self.entries.capacity() * size_of::<Group>()) as u64 * 8
+        (self.entries.capacity() * size_of::<Entry>()) as u64 * 8
     }
 
     /// Bits of heap memory of about so many entries that come one by one: a vector doubles, from four on.
     pub(crate) fn planned_bits(entries: f64) -> u64 {
         match libm::round(entries) as u64 {
             0 => 0,
-            entries => entries.next_power_of_two().max(4) * size_of::<Group>() as u64 * 8,
+            entries => entries.next_power_of_two().max(4) * size_of::<Entry>() as u64 * 8,
         }
     }
 
     /// The entries whose identities are in a range.
-    pub(crate) fn range(&self, identities: core::ops::Range<u64>) -> &[Group] {
+    pub(crate) fn range(&self, identities: core::ops::Range<u64>) -> &[Entry] {
         let from = self.entries.partition_point(|entry| entry.identity < identities.start);
         let to = self.entries.partition_point(|entry| entry.identity < identities.end);
         &self.entries[from..to]
     }
 
     /// All entries, in order.
-    pub(crate) fn entries(&self) -> &[Group] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// The entries of one identity.
-    pub(crate) fn of(&self, identity: u64) -> &[Group] {
+    pub(crate) fn of(&self, identity: u64) -> &[Entry] {
         self.range(identity..identity + 1)
     }
 
@@ -87,7 +87,7 @@ impl Spill {
     }
 
     fn find(&self, identity: u64, value: u64) -> Result<usize, usize> {
-        self.entries.binary_search_by_key(&(identity, value), Group::key)
+        self.entries.binary_search_by_key(&(identity, value), Entry::key)
     }
 
     /// Adds to the count of an entry; false, and nothing changed, if there is no memory.
@@ -98,7 +98,7 @@ impl Spill {
                 if self.entries.len() >= self.most || self.entries.try_reserve(1).is_err() {
                     return false;
                 }
-                self.entries.insert(at, Group { identity, value, count });
+                self.entries.insert(at, Entry { identity, value, count });
             }
         }
         true

@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use super::{GROUP_BYTES, Group, put_groups, take_groups};
+use super::{ENTRY_BYTES, Entry, put_entries, take_entries};
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
 
@@ -24,15 +24,15 @@ pub(crate) const LIST_ORDER: Invalid = Invalid("the surplus is not in order");
 /// What a table holds, packed; the table itself takes `table_bytes` of memory.
 pub(crate) fn pack<'a>(
     role: u8,
-    groups: &[Group],
+    entries: &[Entry],
     universe: u64,
     value_bits: u32,
     table_bytes: u64,
 ) -> Payload<'a> {
     let mut bytes = Vec::new();
-    put_groups(&mut bytes, groups, universe, value_bits);
-    // The groups are in memory beside the table while it is built.
-    Payload::packed(role, bytes, table_bytes + groups.len() as u64 * GROUP_BYTES)
+    put_entries(&mut bytes, entries, universe, value_bits);
+    // The entries are in memory beside the table while it is built.
+    Payload::packed(role, bytes, table_bytes + entries.len() as u64 * ENTRY_BYTES)
 }
 
 /// What [`pack`] packed.
@@ -42,40 +42,43 @@ pub(crate) fn unpack(
     universe: u64,
     value_bits: u32,
     table_bytes: u64,
-) -> Result<Vec<Group>, WireError> {
+) -> Result<Vec<Entry>, WireError> {
     let (bytes, decoded) = frame.packed(role)?;
-    let count = decoded.checked_sub(table_bytes).ok_or(DAMAGED)? / GROUP_BYTES;
-    check_decoded(decoded - count * GROUP_BYTES, table_bytes)?;
+    let count = decoded.checked_sub(table_bytes).ok_or(DAMAGED)? / ENTRY_BYTES;
+    check_decoded(decoded - count * ENTRY_BYTES, table_bytes)?;
     let mut rest = bytes.as_slice();
-    let groups = take_groups(&mut rest, universe, value_bits, count, frame.budget())?;
-    if rest.is_empty() { Ok(groups) } else { Err(DAMAGED.into()) }
+    let entries = take_entries(&mut rest, universe, value_bits, count, frame.budget())?;
+    if rest.is_empty() { Ok(entries) } else { Err(DAMAGED.into()) }
 }
 
 /// The few that have no cell.
-pub(crate) fn list<'a>(role: u8, groups: &[Group]) -> Payload<'a> {
-    let numbers = groups.iter().flat_map(|group| [group.identity, group.value, group.count]);
+pub(crate) fn list<'a>(role: u8, entries: &[Entry]) -> Payload<'a> {
+    let numbers = entries.iter().flat_map(|entry| [entry.identity, entry.value, entry.count]);
     let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
     let decoded = bytes.len() as u64;
     Payload::trimmed(role, bytes, decoded)
 }
 
 /// What [`list`] lists: at least one, in order.
-pub(crate) fn read_list(frame: &mut Frame<'_>, role: u8) -> Result<Vec<Group>, WireError> {
+pub(crate) fn read_list(frame: &mut Frame<'_>, role: u8) -> Result<Vec<Entry>, WireError> {
     let (bytes, decoded) = frame.trimmed(role)?;
     check_decoded(decoded, bytes.len() as u64)?;
-    let (entries, rest) = bytes.as_chunks::<24>();
-    let group = |entry: &[u8; 24]| {
-        let number = |at: usize| u64::from_le_bytes(entry.as_chunks::<8>().0[at]);
-        Group { identity: number(0), value: number(1), count: number(2) }
+    let (whole, rest) = bytes.as_chunks::<24>();
+    let entry = |bytes: &[u8; 24]| {
+        let number = |at: usize| u64::from_le_bytes(bytes.as_chunks::<8>().0[at]);
+        Entry { identity: number(0), value: number(1), count: number(2) }
     };
-    let mut groups = frame.budget().vec(entries.len() as u64)?;
-    groups.extend(entries.iter().map(group));
-    let in_order = groups.is_sorted_by(|a, b| a.key() < b.key());
-    if groups.is_empty() || !rest.is_empty() || !in_order || groups.iter().any(|one| one.count == 0)
+    let mut entries = frame.budget().vec(whole.len() as u64)?;
+    entries.extend(whole.iter().map(entry));
+    let in_order = entries.is_sorted_by(|a, b| a.key() < b.key());
+    if entries.is_empty()
+        || !rest.is_empty()
+        || !in_order
+        || entries.iter().any(|one| one.count == 0)
     {
         return Err(LIST_ORDER.into());
     }
-    Ok(groups)
+    Ok(entries)
 }
 
 /// The claimed size must be the real one: it was checked against the limits.

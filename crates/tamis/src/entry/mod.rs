@@ -1,18 +1,18 @@
 //! What fingerprint structures hold, apart from any layout: identities, with values and counts, in order.
 
+mod overflow;
 pub(crate) mod section;
-mod spill;
 
 use alloc::vec::Vec;
 
-pub(crate) use self::spill::Spill;
+pub(crate) use self::overflow::Overflow;
 
 use crate::coder::numbers;
 use crate::spec::{Budget, Invalid, WireError};
 
 /// An identity with its value (0 where a kind has none) and how often it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct Entry {
     /// The identity.
     pub identity: u64,
     /// Its value.
@@ -21,24 +21,24 @@ pub struct Group {
     pub count: u64,
 }
 
-impl Group {
-    /// What groups are told apart by, and ordered by.
+impl Entry {
+    /// What entries are told apart by, and ordered by.
     pub(crate) fn key(&self) -> (u64, u64) {
         (self.identity, self.value)
     }
 }
 
-/// Groups in order and every one once, after some have become equal; a set keeps one of each.
-pub(crate) fn merged(groups: &mut Vec<Group>, is_set: bool) -> &[Group] {
-    groups.sort_unstable_by_key(Group::key);
-    groups.dedup_by(|one, kept| {
+/// Entries in order and every one once, after some have become equal; a set keeps one of each.
+pub(crate) fn merged(entries: &mut Vec<Entry>, is_set: bool) -> &[Entry] {
+    entries.sort_unstable_by_key(Entry::key);
+    entries.dedup_by(|one, kept| {
         let same = one.key() == kept.key();
         if same && !is_set {
             kept.count = kept.count.saturating_add(one.count);
         }
         same
     });
-    groups
+    entries
 }
 
 /// Where the identities of two universes can meet: how many bits those of each lose. `None` if the universes do not differ
@@ -53,38 +53,38 @@ pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
     Some(if a == small { (0, bits) } else { (bits, 0) })
 }
 
-/// Adds groups in order: identities as gaps, values of `value_bits` bits, counts.
-pub(crate) fn put_groups(out: &mut Vec<u8>, groups: &[Group], universe: u64, value_bits: u32) {
-    let identities: Vec<u64> = groups.iter().map(|group| group.identity).collect();
-    let counts: Vec<u64> = groups.iter().map(|group| group.count).collect();
+/// Adds entries in order: identities as gaps, values of `value_bits` bits, counts.
+pub(crate) fn put_entries(out: &mut Vec<u8>, entries: &[Entry], universe: u64, value_bits: u32) {
+    let identities: Vec<u64> = entries.iter().map(|entry| entry.identity).collect();
+    let counts: Vec<u64> = entries.iter().map(|entry| entry.count).collect();
     numbers::put_sorted(out, &identities, universe);
-    numbers::put_fields(out, groups.iter().map(|group| group.value), value_bits);
+    numbers::put_fields(out, entries.iter().map(|entry| entry.value), value_bits);
     put_counts(out, &counts);
 }
 
-/// Bytes of memory that a group takes.
-pub(crate) const GROUP_BYTES: u64 = size_of::<Group>() as u64;
+/// Bytes of memory that a entry takes.
+pub(crate) const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
 const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
 
-/// So many groups that [`put_groups`] added.
-pub(crate) fn take_groups(
+/// So many entries that [`put_entries`] added.
+pub(crate) fn take_entries(
     bytes: &mut &[u8],
     universe: u64,
     value_bits: u32,
     count: u64,
     budget: &mut Budget,
-) -> Result<Vec<Group>, WireError> {
+) -> Result<Vec<Entry>, WireError> {
     let identities = numbers::take_sorted(bytes, universe, count);
     let mut identities = identities.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
-    let mut groups = budget.vec(count)?;
+    let mut entries = budget.vec(count)?;
     while let Some(identity) = identities.next().map_err(|_| DAMAGED)? {
-        groups.push(Group { identity, value: 0, count: 1 });
+        entries.push(Entry { identity, value: 0, count: 1 });
     }
-    let values = groups.iter_mut().map(|group| &mut group.value);
+    let values = entries.iter_mut().map(|entry| &mut entry.value);
     numbers::take_fields(bytes, values, value_bits).ok_or(DAMAGED)?;
-    take_counts(bytes, groups.iter_mut().map(|group| &mut group.count)).ok_or(DAMAGED)?;
-    if groups.is_sorted_by(|a, b| a.key() < b.key()) { Ok(groups) } else { Err(DAMAGED.into()) }
+    take_counts(bytes, entries.iter_mut().map(|entry| &mut entry.count)).ok_or(DAMAGED)?;
+    if entries.is_sorted_by(|a, b| a.key() < b.key()) { Ok(entries) } else { Err(DAMAGED.into()) }
 }
 
 /// Adds counts, which are all but always one: which are not, and these.
