@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use anyhow::Result;
 use tamis::Digest;
-use tamis::address::reduce;
+use tamis::internals::address::reduce;
 
 use crate::lineup::{Entry, Side};
 use crate::measure::{Case, Round, Times, sample, stopwatch, time};

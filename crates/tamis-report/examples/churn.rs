@@ -6,8 +6,8 @@ use std::error::Error;
 
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
-use tamis::dleft::model::{self, Loads};
-use tamis::math::interval::exact_interval;
+use tamis::internals::dleft::model::{self, Loads};
+use tamis::internals::math::interval::exact_interval;
 use tamis_report::churn::{Answers, Churn, CountingTrial, DLeftTrial};
 use tamis_report::trials::in_parallel;
 

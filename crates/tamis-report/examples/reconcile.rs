@@ -23,7 +23,7 @@
 
 use std::collections::BTreeSet;
 
-use tamis::math::interval::exact_interval;
+use tamis::internals::math::interval::exact_interval;
 use tamis::{AnyFilter, AnyParams, Effort, Filter, Goal, Hasher, Kind, Label, Limits};
 use tamis_report::keys::KeyStream;
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tamis::math::interval::exact_interval;
+use tamis::internals::math::interval::exact_interval;
 use tamis::{
     AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, Plan, PlanError, Size,
 };

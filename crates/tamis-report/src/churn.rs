@@ -1,9 +1,9 @@
 //! The experiment of paper 003: a filter whose keys come and go, and the standard counting filter beside it.
 
 use serde::Serialize;
-use tamis::address::probes;
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
+use tamis::internals::address::probes;
 use tamis::{
     Count, CountingBloom, DLeft, Digest, Filter, Full, Hasher, Insert, PlanError, Remove, Stored,
 };

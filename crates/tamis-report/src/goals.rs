@@ -1,7 +1,7 @@
 //! Random goals: what the planner promises, next to what the filter that is built then does.
 
 use serde::Serialize;
-use tamis::math::gamma::beta_i;
+use tamis::internals::math::gamma::beta_i;
 use tamis::{
     Delta, Digest, Effort, Filter, Goal, Hasher, Kind, Label, Minimise, Operation, Plan, PlanError,
     Prediction, Size, choose,

@@ -61,12 +61,14 @@
 
 #![no_std]
 #![warn(rustdoc::broken_intra_doc_links)]
+// What only `internals` shows is public to it.
+#![cfg_attr(not(feature = "internals"), allow(unreachable_pub, dead_code, unused_imports))]
 
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-pub mod address;
+mod address;
 #[macro_use]
 mod face;
 #[macro_use]
@@ -74,22 +76,25 @@ mod kinds;
 
 mod any;
 pub mod balanced;
-pub mod bits;
+mod bits;
 mod block;
 pub mod blocked_rank;
 pub mod bloom;
 mod change;
-pub mod coder;
+mod coder;
 pub mod compressed;
 pub mod delta;
 mod digest;
 pub mod dleft;
 mod entry;
 pub mod fast_table;
-pub mod filter;
+mod filter;
 mod identities;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 mod key;
-pub mod math;
+mod math;
 pub mod partitioned;
 mod permutation;
 mod plan;

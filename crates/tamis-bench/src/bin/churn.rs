@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use tamis::math::interval::exact_interval;
+use tamis::internals::math::interval::exact_interval;
 use tamis::{BlockedRank, Digest, Filter, Hasher, Insert, Remove, Stored};
 use tamis_bench::blocked_rank;
 use tamis_report::keys::KeyStream;

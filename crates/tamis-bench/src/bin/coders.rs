@@ -10,7 +10,9 @@ use constriction::stream::model::DefaultContiguousCategoricalEntropyModel as Mod
 use constriction::stream::queue::{DefaultRangeDecoder, DefaultRangeEncoder};
 use constriction::stream::stack::DefaultAnsCoder;
 use constriction::stream::{Decode, Encode};
-use tamis::coder::{Coder, Effort, choose, decode, encode, encode_as, encode_pieces, entropy_bits};
+use tamis::internals::coder::{
+    Coder, Effort, choose, decode, encode, encode_as, encode_pieces, entropy_bits,
+};
 
 const BITS: u64 = 1 << 27;
 

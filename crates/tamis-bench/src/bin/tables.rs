@@ -13,8 +13,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use tamis::FastTable;
-use tamis::address::reduce;
 use tamis::fast_table::TableParams;
+use tamis::internals::address::reduce;
 use tamis_report::keys::KeyStream;
 use tamis_report::memory::{self, CountingAllocator};
 

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use tamis::coder::Effort as Packing;
+use tamis::internals::coder::Effort as Packing;
 use tamis::{AnyParams, Digest, Filter, Goal, Hasher, Kind, Label};
 
 use super::estimate::reach;

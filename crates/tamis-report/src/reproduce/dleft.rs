@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
-use tamis::dleft::model::{
+use tamis::internals::dleft::model::{
     Loads, bits_for_rate, bits_per_key, counters_that_reach, counting_overflows, counting_rate,
     counting_rate_for_bits, effective_load, equal_sets, equal_sets_during, expected_full, rate,
     rate_bound,
 };
-use tamis::math::interval::normal_quantile;
-use tamis::math::solve::bisect;
-use tamis::math::tail::poisson_pmf;
+use tamis::internals::math::interval::normal_quantile;
+use tamis::internals::math::solve::bisect;
+use tamis::internals::math::tail::poisson_pmf;
 
 use super::estimate::reach;
 use super::{

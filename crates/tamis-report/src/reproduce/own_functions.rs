@@ -1,6 +1,7 @@
 //! Document 002 with its own functions: groups by RS, candidates by CRC-32.
 
-use tamis::partitioned::{Family, Partition, PartitionedParams, model};
+use tamis::internals::partitioned::model;
+use tamis::partitioned::{Family, Partition, PartitionedParams};
 
 use super::partitioned::{BITS, FILL_SLACK, FILL_SLACK_WHY, Filled, partitioned};
 use super::{Effort, Estimate, Experiment, Item, Results, Row, Trouble, Unit};

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::bloom::BloomParams;
-use tamis::bloom::model::{predict_bloom, rate as plain_rate};
-use tamis::partitioned::{PartitionedParams, model};
+use tamis::internals::bloom::model::{predict_bloom, rate as plain_rate};
+use tamis::internals::partitioned::model;
+use tamis::partitioned::PartitionedParams;
 use tamis::{Bloom, Digest, Filter, Hasher, Insert, Label, PartitionedBloom, Stored};
 
 use super::{

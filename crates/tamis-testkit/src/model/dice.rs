@@ -1,7 +1,7 @@
 //! Numbers without a pattern, the same in every run.
 
 use tamis::Digest;
-use tamis::address::reduce;
+use tamis::internals::address::reduce;
 
 /// A stream of numbers from a seed.
 #[derive(Clone, Debug)]

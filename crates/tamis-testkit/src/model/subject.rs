@@ -1,10 +1,10 @@
 //! What only some kinds can do, for whichever is inside an [`AnyFilter`].
 
-use tamis::address::identity;
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::dleft::DLeftParams;
+use tamis::internals::address::identity;
+use tamis::internals::rank_indexed::model::Layout;
 use tamis::rank_indexed::RankParams;
-use tamis::rank_indexed::model::Layout;
 use tamis::{
     AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, Digest, Entry, Filter, Label, Sharded,
 };
@@ -12,8 +12,8 @@ use tamis::{
 use super::history::Partner;
 
 /// How identities are cut and told apart; `None` for kinds that keep none.
-pub(super) fn universe(filter: &AnyFilter) -> Option<u64> {
-    match filter.params() {
+pub(super) fn universe(params: &AnyParams) -> Option<u64> {
+    match params {
         AnyParams::RankIndexed(params)
         | AnyParams::RankSet(params)
         | AnyParams::RankCounting(params)
@@ -129,7 +129,7 @@ pub(super) fn encode_in_place(filter: &AnyFilter) -> Option<Vec<u8>> {
 /// How often a digest must be told to be in, exactly; `None` where the kind promises no exact count.
 pub(super) fn exact_count(filter: &AnyFilter, entries: &[Entry], digest: Digest) -> Option<u64> {
     filter.as_count()?;
-    let wanted = identity(digest, universe(filter)?);
+    let wanted = identity(digest, universe(&filter.params())?);
     let from = entries.partition_point(|entry| entry.identity < wanted);
     let alike = entries[from..].iter().take_while(|entry| entry.identity == wanted);
     Some(alike.map(|entry| entry.count).sum())
@@ -148,6 +148,12 @@ pub(super) fn partner(planned: &AnyParams, now: &AnyParams, which: Partner) -> O
 /// What a plan would lay out with the same buckets or blocks, and as much room: what is given otherwise may be far from it.
 pub(super) fn as_planned(params: &AnyParams) -> Option<AnyParams> {
     with_fingerprint(params, Some)
+}
+
+/// The planned layout of a filter whose identities have become shorter; `None` where they have not.
+pub(super) fn coarsened(planned: &AnyParams, now: &AnyParams) -> Option<AnyParams> {
+    let ratio = universe(planned)? / universe(now)?;
+    if ratio < 2 { None } else { with_fingerprint(planned, |bits| bits.checked_sub(ratio.ilog2())) }
 }
 
 /// The same with other bits of a fingerprint or a remainder, and all that follows from them as a plan would choose it; kinds

@@ -1,6 +1,6 @@
 //! The exact multiset beside a filter.
 
-use tamis::address::identity;
+use tamis::internals::address::identity;
 use tamis::{Digest, Entry, Kind};
 
 use super::dice::Dice;

@@ -1,9 +1,9 @@
 //! Balanced filters beyond the law suite: models against filters, full lists, more keys than planned, merging.
 
 use tamis::balanced::{
-    Balanced, BalancedParams, Mht, Policy, Popcount, Scheme, Sequential, Single, TwoChoice, bound,
-    model,
+    Balanced, BalancedParams, Mht, Policy, Popcount, Scheme, Sequential, Single, TwoChoice,
 };
+use tamis::internals::balanced::{bound, model};
 use tamis::{
     AnyParams, Digest, Filter, Full, Goal, Hasher, Insert, Kind, Label, Limits, Params, Size,
     Stored,

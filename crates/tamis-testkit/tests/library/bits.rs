@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tamis::bits::rank::{nth_one, ones_below};
-use tamis::bits::{BitVec, MAX_FIELD_WIDTH, Packed, SharedBytes, Words};
+use tamis::internals::bits::rank::{nth_one, ones_below};
+use tamis::internals::bits::{BitVec, MAX_FIELD_WIDTH, Packed, SharedBytes, Words};
 
 proptest! {
     #[test]

@@ -1,7 +1,8 @@
 //! The blocked rank-indexed filter keeps its laws, whatever the load.
 
 use proptest::prelude::*;
-use tamis::blocked_rank::{BlockedRankParams, model};
+use tamis::blocked_rank::BlockedRankParams;
+use tamis::internals::blocked_rank::model;
 use tamis::{
     Absent, AnyFilter, BlockedRank, Count, Delta, Digest, Effort, Filter, Goal, Hasher, Insert,
     Label, Limits, Remove, Stored,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tamis::bloom::BloomParams;
-use tamis::coder::{Coder, encode_as};
+use tamis::internals::coder::{Coder, encode_as};
 use tamis::wire::{Encoding, Object};
 use tamis::{
     AnyFilter, AnyParams, Delta, Digest, Effort, Filter, Goal, Hasher, Kind, Label, Limits, Params,

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
-use tamis::bits::Words;
-use tamis::compressed::PositionsError;
-use tamis::compressed::elias_fano::EliasFano;
-use tamis::compressed::sorted_list::SortedList;
+use tamis::internals::bits::Words;
+use tamis::internals::compressed::PositionsError;
+use tamis::internals::compressed::elias_fano::EliasFano;
+use tamis::internals::compressed::sorted_list::SortedList;
 
 /// Builds both forms, asks them about everything of interest, and takes them apart and together again.
 fn check(universe: u64, plain: &BTreeSet<u64>) {

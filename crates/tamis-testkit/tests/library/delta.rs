@@ -1,7 +1,7 @@
 //! Packed snapshots and deltas, for every kind.
 
 use tamis::delta::Change;
-use tamis::math::gamma::ln_choose;
+use tamis::internals::math::gamma::ln_choose;
 use tamis::{
     AnyFilter, AnyParams, Delta, DeltaError, Digest, Effort, Filter, Goal, Hasher, Kind, Label,
     Limits, Stored,

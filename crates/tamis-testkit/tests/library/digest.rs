@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hasher as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tamis::address::{BlockProbes, identity, probes, reduce};
+use tamis::internals::address::{BlockProbes, identity, probes, reduce};
 use tamis::{Digest, HashId, Hasher, Key};
 
 /// The buffer of the XXH3 specification's sanity checks.

@@ -16,7 +16,7 @@ struct Dice(u64);
 impl Dice {
     fn below(&mut self, range: u64) -> u64 {
         self.0 += 1;
-        tamis::address::reduce(Digest(self.0).word(9), range)
+        tamis::internals::address::reduce(Digest(self.0).word(9), range)
     }
 }
 
@@ -135,7 +135,7 @@ fn a_shared_node_survives_functions_that_agree() {
     // Keys of which two functions, or all three, hit one bucket of 50: a list that took them twice would be a circle.
     let hasher = Hasher::xxh3(3);
     let agreeing = |key: &u64| {
-        let at: Vec<u64> = tamis::address::probes(hasher.digest(key), 3, 50).collect();
+        let at: Vec<u64> = tamis::internals::address::probes(hasher.digest(key), 3, 50).collect();
         at[0] == at[1] || at[1] == at[2] || at[0] == at[2]
     };
     let keys: Vec<u64> = (0..).filter(agreeing).take(200).collect();

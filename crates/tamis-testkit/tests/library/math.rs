@@ -6,16 +6,16 @@
 // Values at the edges of a domain are exact, and compared as such.
 
 use proptest::prelude::*;
-use tamis::math::gamma::{
+use tamis::internals::math::gamma::{
     beta_i, gamma_p, gamma_q, ln_beta_i, ln_choose, ln_factorial, ln_gamma, ln_gamma_p, ln_gamma_q,
 };
-use tamis::math::interval::{exact_interval, normal_quantile};
-use tamis::math::occupancy::{
+use tamis::internals::math::interval::{exact_interval, normal_quantile};
+use tamis::internals::math::occupancy::{
     Occupancy, expected_power, mean_occupied, power_spread, variance_occupied,
 };
-use tamis::math::ode::{NotConverged, rk4, rk4_checked};
-use tamis::math::solve::{bisect, first_true};
-use tamis::math::tail::{
+use tamis::internals::math::ode::{NotConverged, rk4, rk4_checked};
+use tamis::internals::math::solve::{bisect, first_true};
+use tamis::internals::math::tail::{
     binomial_above, binomial_at_most, binomial_pmf, ln_binomial_above, ln_binomial_at_most,
     ln_binomial_pmf, ln_poisson_above, ln_poisson_at_most, ln_poisson_pmf, poisson_above,
     poisson_at_most, poisson_pmf,

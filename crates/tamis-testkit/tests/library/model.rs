@@ -55,6 +55,20 @@ fn tables_far_past_their_plan_are_read_back() {
     rank(Kind::RankMap, [6, 1, 1, 2, 10, 6], &[alike(41, 17), Step::Shrink, Step::Encode]);
 }
 
+/// Merging with a coarser filter leaves identities for which no layout has room, and the overflow takes the rest.
+#[test]
+fn what_outgrows_every_layout_takes_the_memory_that_is_predicted() {
+    let values = [17, 61, 2, 8, 1129, 1, 83, 13, 31, 8, 3];
+    let steps = [
+        Step::Merge(Keys { shape: Shape::Fresh, seed: 466_883_065, number: 0 }, Partner::Coarser),
+        Step::Insert(
+            Keys { shape: Shape::Fresh, seed: 13_838_298_159_639_243_608, number: 5418 },
+            0,
+        ),
+    ];
+    replay(Kind::RankMap, &values, 3360, &steps);
+}
+
 /// How long the trimmed form is depends on where identities lie, which the packed form does not say.
 #[test]
 fn the_shorter_form_is_the_shorter_one_when_read_back() {

@@ -2,9 +2,9 @@
 
 use tamis::Digest;
 use tamis::bloom::BloomParams;
-use tamis::bloom::model::rate;
-use tamis::compressed::model::{Message, Shape, adaptive_bits};
-use tamis::compressed::optimise::{Demand, Margin, least_bits, least_rate};
+use tamis::internals::bloom::model::rate;
+use tamis::internals::compressed::model::{Message, Shape, adaptive_bits};
+use tamis::internals::compressed::optimise::{Demand, Margin, least_bits, least_rate};
 
 const MESSAGES: [Message; 4] = [
     Message::Snapshot,

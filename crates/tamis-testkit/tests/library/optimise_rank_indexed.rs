@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tamis::rank_indexed::model::{Layout, overflow_bound, rate};
-use tamis::rank_indexed::optimise::{Demand, fit, optimise};
+use tamis::internals::rank_indexed::model::{Layout, overflow_bound, rate};
+use tamis::internals::rank_indexed::optimise::{Demand, fit, optimise};
 
 /// Lambda up to 3.5 is free; the notes' other column.
 const SHORT: f64 = 1.1;

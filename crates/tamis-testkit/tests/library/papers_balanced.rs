@@ -2,12 +2,12 @@
 
 use core::f64::consts::LN_2;
 
-use tamis::balanced::model::{
+use tamis::internals::balanced::model::{
     Bound, Single, Stranger, approximate_block_rate, block_rates, counter_bits, load_variance,
     mean_cost, mht_budget, mht_least_overflow, mht_share, mht_sizes, powers, scanned,
     sequential_least_overflow, sequential_time,
 };
-use tamis::math::solve::bisect;
+use tamis::internals::math::solve::bisect;
 use tamis_report::loads::Walk;
 use tamis_testkit::printed::{close, digits};
 

@@ -3,16 +3,16 @@
 use core::f64::consts::LN_2;
 
 use tamis::bloom::BloomParams;
-use tamis::bloom::model::rate;
-use tamis::compressed::elias_fano::EliasFano;
-use tamis::compressed::model::{
+use tamis::internals::bloom::model::rate;
+use tamis::internals::compressed::elias_fano::EliasFano;
+use tamis::internals::compressed::model::{
     Message, Shape, adaptive_bits, beta, counter_entropy, delta_beta, delta_share, entropy, gamma,
 };
-use tamis::compressed::optimise::{Choice, Demand, least_bits, least_rate};
-use tamis::compressed::sorted_list::SortedList;
-use tamis::math::interval::exact_interval;
-use tamis::math::occupancy::variance_occupied;
-use tamis::math::tail::ln_poisson_pmf;
+use tamis::internals::compressed::optimise::{Choice, Demand, least_bits, least_rate};
+use tamis::internals::compressed::sorted_list::SortedList;
+use tamis::internals::math::interval::exact_interval;
+use tamis::internals::math::occupancy::variance_occupied;
+use tamis::internals::math::tail::ln_poisson_pmf;
 use tamis::{Bloom, Digest, Filter, Hasher, Insert, Stored};
 use tamis_testkit::printed::{close, digits};
 

@@ -3,15 +3,15 @@
 use tamis::Digest;
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
-use tamis::dleft::model::{
+use tamis::internals::dleft::model::{
     Loads, bits_for_rate, bits_per_key, chance_within, counters_that_reach, counting_bits_for_rate,
     counting_overflows, counting_rate, counting_rate_for_bits, distinct, effective_load,
     equal_sets, equal_sets_during, expected_full, full_chance, load_for, load_with_moves, rate,
     rate_bound, shared_by, unresolved_chance,
 };
-use tamis::math::interval::exact_interval;
-use tamis::math::ode::rk4;
-use tamis::math::tail::{poisson_above, poisson_pmf};
+use tamis::internals::math::interval::exact_interval;
+use tamis::internals::math::ode::rk4;
+use tamis::internals::math::tail::{poisson_above, poisson_pmf};
 use tamis_report::churn::{Churn, DLeftTrial};
 use tamis_report::trials::in_parallel;
 use tamis_testkit::printed::{close, digits};

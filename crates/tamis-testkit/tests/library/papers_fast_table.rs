@@ -258,7 +258,8 @@ fn the_filter_passes_as_many_strangers_as_predicted() {
     for key in 0..queries {
         table.get_traced(&KeyStream::new(1).stranger(key), &mut accesses);
     }
-    let (low, high) = tamis::math::interval::exact_interval(accesses.heads, queries, 0.999);
+    let (low, high) =
+        tamis::internals::math::interval::exact_interval(accesses.heads, queries, 0.999);
     let predicted = model::pass_rate(N, 32768, 3);
     // The fill of this table differs from the mean: (m e^-λ)^0.5 / m of it, three times for the cube.
     let spread = 3.3 * 3.0 * (f64::exp(-0.9155) / 32768.0).sqrt();

@@ -3,10 +3,11 @@
 
 use std::time::Instant;
 
-use tamis::bloom::model::rate as plain_rate;
-use tamis::partitioned::assign::Assigner;
-use tamis::partitioned::functions::crc32;
-use tamis::partitioned::{Family, Partition, PartitionedParams, model};
+use tamis::internals::bloom::model::rate as plain_rate;
+use tamis::internals::partitioned::assign::Assigner;
+use tamis::internals::partitioned::functions::crc32;
+use tamis::internals::partitioned::model;
+use tamis::partitioned::{Family, Partition, PartitionedParams};
 use tamis::{Digest, Filter, Hasher, PartitionedBloom, Stored};
 use tamis_report::keys::KeyStream;
 

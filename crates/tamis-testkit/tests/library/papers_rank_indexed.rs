@@ -1,12 +1,12 @@
 //! The numbers of the paper, as recomputed in the notes (`checked-rank-indexed.md`); errata by number.
 
-use tamis::math::solve::{bisect, first_true};
-use tamis::math::tail::{binomial_above, poisson_above};
-use tamis::rank_indexed::RankParams;
-use tamis::rank_indexed::model::{
+use tamis::internals::math::solve::{bisect, first_true};
+use tamis::internals::math::tail::{binomial_above, poisson_above};
+use tamis::internals::rank_indexed::model::{
     Layout, extension_share, overflow_bound, rate, rate_bound, trimmed_bits_per_key,
 };
-use tamis::rank_indexed::optimise::{Demand, complete};
+use tamis::internals::rank_indexed::optimise::{Demand, complete};
+use tamis::rank_indexed::RankParams;
 use tamis::{Filter, Hasher, Insert, Limits, RankIndexed, Stored};
 use tamis_testkit::printed::{close, digits};
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tamis::math::interval::exact_interval;
-use tamis::partitioned::assign::Assigner;
-use tamis::partitioned::{Family, Partition, PartitionedParams, model};
+use tamis::internals::math::interval::exact_interval;
+use tamis::internals::partitioned::assign::Assigner;
+use tamis::internals::partitioned::model;
+use tamis::partitioned::{Family, Partition, PartitionedParams};
 use tamis::{
     AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, Limits, PartitionedBloom,
     PlanError, SharedBytes, Size, Stored, WireError,

@@ -1,6 +1,6 @@
 //! Partitioned filters with the report's functions, planned, built and measured.
 
-use tamis::math::interval::exact_interval;
+use tamis::internals::math::interval::exact_interval;
 use tamis::{AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, Size};
 use tamis_report::keys::KeyStream;
 

@@ -1,7 +1,7 @@
 //! From goals to layouts.
 
-use tamis::compressed::model::Message;
-use tamis::compressed::optimise::{Demand, least_bits};
+use tamis::internals::compressed::model::Message;
+use tamis::internals::compressed::optimise::{Demand, least_bits};
 use tamis::{AnyParams, Goal, Kind, Minimise, Operation, Plan, PlanError, Size, choose};
 
 fn goal(keys: u64, size: Size, fixed: &[(&str, u64)]) -> Goal {
@@ -113,7 +113,7 @@ fn one_bit_less_would_not_do() {
             panic!("a plan of its kind");
         };
         for hashes in 1..=30 {
-            let less = tamis::bloom::model::rate(params.bits() - 1, hashes, keys);
+            let less = tamis::internals::bloom::model::rate(params.bits() - 1, hashes, keys);
             assert!(less > rate, "{keys} {rate}: {} bits with {hashes}", params.bits() - 1);
         }
         let blocked = Goal::rate(keys, rate);
@@ -123,7 +123,7 @@ fn one_bit_less_would_not_do() {
         if params.blocks() > 1 {
             for hashes in 1..=20 {
                 let less = tamis::bloom::BlockedParams::new(params.blocks() - 1, 512, hashes);
-                let less = tamis::bloom::model::blocked_rate(&less.unwrap(), keys);
+                let less = tamis::internals::bloom::model::blocked_rate(&less.unwrap(), keys);
                 assert!(less > rate, "{keys} {rate}: a block less with {hashes}");
             }
         }

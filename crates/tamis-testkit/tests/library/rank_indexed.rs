@@ -49,7 +49,7 @@ struct Dice(u64);
 impl Dice {
     fn below(&mut self, range: u64) -> u64 {
         self.0 += 1;
-        tamis::address::reduce(Digest(self.0).word(9), range)
+        tamis::internals::address::reduce(Digest(self.0).word(9), range)
     }
 }
 
@@ -81,7 +81,7 @@ fn a_million_operations_at_full_load_are_exact() {
         }
         let mut truth: BTreeMap<u64, u64> = BTreeMap::new();
         for &key in &members {
-            let identity = tamis::address::identity(
+            let identity = tamis::internals::address::identity(
                 hasher.digest(&stream.member(key)),
                 filter.params().universe(),
             );
@@ -170,7 +170,7 @@ fn keys_that_all_fall_into_one_bucket_are_not_lost() {
     let buckets = filter.params().layout().buckets;
     let chosen: Vec<Digest> = KeyStream::new(5)
         .members(filter.hasher(), 0..2_000_000)
-        .filter(|digest| tamis::address::reduce(digest.0, buckets) == 7)
+        .filter(|digest| tamis::internals::address::reduce(digest.0, buckets) == 7)
         .take(3000)
         .collect();
     assert_eq!(chosen.len(), 3000);
@@ -354,7 +354,7 @@ fn a_removal_takes_the_smallest_value_or_the_one_that_is_named() {
         let mut dice = Dice(24);
         for step in 0..6000 {
             let key = dice.below(50);
-            let identity = tamis::address::identity(map.hasher().digest(&key), universe);
+            let identity = tamis::internals::address::identity(map.hasher().digest(&key), universe);
             let held = truth.entry(identity).or_default();
             // More come than go, then more go than come.
             let comes = dice.below(10) < if step < 3000 { 7 } else { 3 };

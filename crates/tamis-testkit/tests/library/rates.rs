@@ -1,7 +1,7 @@
 //! Promised rates are kept: predicted and measured side by side, with fixed seeds and exact intervals.
 
-use tamis::math::gamma::gamma_p;
-use tamis::math::interval::exact_interval;
+use tamis::internals::math::gamma::gamma_p;
+use tamis::internals::math::interval::exact_interval;
 use tamis::{AnyParams, Filter, Goal, Hasher, Kind, Label, Size};
 use tamis_report::bench::{Outcome, Setup, run};
 use tamis_report::keys::KeyStream;

@@ -199,7 +199,8 @@ fn shards_share_the_goal() {
     let mut answers = vec![false; strangers.len()];
     filter.contains_many(&strangers, &mut answers);
     let passed = answers.iter().filter(|&&answer| answer).count() as u64;
-    let (low, high) = tamis::math::interval::exact_interval(passed, strangers.len() as u64, 0.999);
+    let (low, high) =
+        tamis::internals::math::interval::exact_interval(passed, strangers.len() as u64, 0.999);
     assert!((low..=high).contains(&filter.rate()), "{low} {} {high}", filter.rate());
     assert!(filter.rate() < 0.01);
 

@@ -40,11 +40,11 @@
 //! ([`Policy`] says what else may happen); the rate rises as the model says. "Blocks read" are blocks of the array; a walk
 //! that ends in the list reads one or two cache lines more.
 
-pub mod bound;
+pub(crate) mod bound;
 mod chain;
 mod kind;
 mod list;
-pub mod model;
+pub(crate) mod model;
 mod params;
 mod plan;
 mod profile;

@@ -39,7 +39,7 @@ mod backend;
 mod block;
 mod machine;
 mod many;
-pub mod model;
+pub(crate) mod model;
 mod params;
 mod place;
 mod plan;

@@ -23,7 +23,7 @@
 pub mod atomic;
 mod blocked;
 mod counting;
-pub mod model;
+pub(crate) mod model;
 #[cfg(feature = "std")]
 mod parallel;
 mod params;

@@ -8,7 +8,7 @@ use constriction::stream::{Encode, model::UniformModel, queue::DefaultRangeEncod
 use proptest::prelude::*;
 
 use super::*;
-use crate::compressed::model::{Message, Shape};
+use crate::traffic::model::{Message, Shape};
 
 const CODERS: [Coder; 5] = [Coder::Plain, Coder::Static, Coder::Adaptive, Coder::Rans, Coder::Gaps];
 

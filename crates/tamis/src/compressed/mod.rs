@@ -25,13 +25,12 @@
 //! Built once from all keys, 8 bytes a position while building; nothing can be added or removed, and there are no deltas: send
 //! snapshots. At most 2^62 positions.
 
-pub mod elias_fano;
+pub(crate) mod elias_fano;
 mod filter;
-pub mod optimise;
+pub(crate) mod optimise;
 mod packed;
-pub mod sorted_list;
+pub(crate) mod sorted_list;
 
-pub use crate::traffic::model;
 pub use filter::{CompressedBloom, CompressedParams};
 pub use packed::PackedBloom;
 

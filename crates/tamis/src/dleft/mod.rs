@@ -44,7 +44,7 @@
 
 mod bucket;
 mod choices;
-pub mod model;
+pub(crate) mod model;
 mod params;
 mod plan;
 mod sections;

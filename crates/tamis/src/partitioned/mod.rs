@@ -42,10 +42,10 @@
 //! For your information: a patent of the method, US 7,930,547 B2 (filed in 2007, granted in 2011, nominal end in mid-2027), claims iterating on the
 //! fill factor. Have it checked before you ship this filter; no other part of this library needs it.
 
-pub mod assign;
+pub(crate) mod assign;
 mod filter;
-pub mod functions;
-pub mod model;
+pub(crate) mod functions;
+pub(crate) mod model;
 mod optimise;
 mod params;
 #[cfg(feature = "std")]

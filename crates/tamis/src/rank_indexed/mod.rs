@@ -43,8 +43,8 @@
 pub(crate) mod bucket;
 mod chains;
 mod levels;
-pub mod model;
-pub mod optimise;
+pub(crate) mod model;
+pub(crate) mod optimise;
 mod params;
 mod plan;
 pub(crate) mod raw;

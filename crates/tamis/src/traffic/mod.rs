@@ -19,7 +19,7 @@
 //! keys costs more than is said here, replacing the newest less. Tested against snapshots and deltas of every kind by
 //! `tests/traffic.rs`.
 
-pub mod model;
+pub(crate) mod model;
 
 use alloc::vec::Vec;
 

@@ -1,8 +1,8 @@
 //! Document 001 on filters that are built, beside the loads of keys that are only thrown; and its access budget.
 
 use serde::{Deserialize, Serialize};
-use tamis::balanced::model::{Single, load_variance, mht_budget, mht_share, mht_sizes};
 use tamis::balanced::{Balanced, BalancedParams, Mht, Scheme, Sequential, Single as OneChoice};
+use tamis::internals::balanced::model::{Single, load_variance, mht_budget, mht_share, mht_sizes};
 use tamis::{Digest, Filter, Hasher, Insert, Params, Stored};
 
 use super::trials::{

@@ -6,7 +6,7 @@ mod trials;
 use std::f64::consts::LN_2;
 
 use tamis::balanced::Balanced;
-use tamis::balanced::model::{Bound, load_variance};
+use tamis::internals::balanced::model::{Bound, load_variance};
 use tamis::{Prediction, Stored};
 
 use crate::plot::{Axis, Mark, Plot, Point, Series};

@@ -4,15 +4,15 @@ use std::f64::consts::LN_2;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use tamis::balanced::model::{
+use tamis::balanced::{Balanced, BalancedParams, Mht, Scheme, Sequential, Single as OneChoice};
+use tamis::bloom::{BlockedParams, BloomParams};
+use tamis::internals::balanced::model::{
     Bound, Single, Stranger, approximate_block_rate, counter_bits, mean_cost, mht_least_overflow,
     mht_share, mht_sizes, sequential_least_overflow,
 };
-use tamis::balanced::{Balanced, BalancedParams, Mht, Scheme, Sequential, Single as OneChoice};
-use tamis::bloom::model::{blocked_rate, rate as plain_rate};
-use tamis::bloom::{BlockedParams, BloomParams};
-use tamis::compressed::model::limit_rate;
-use tamis::math::solve::bisect;
+use tamis::internals::bloom::model::{blocked_rate, rate as plain_rate};
+use tamis::internals::compressed::model::limit_rate;
+use tamis::internals::math::solve::bisect;
 use tamis::{BlockedBloom, Bloom, Digest, Filter, Hasher, Insert, Label, Params, Stored};
 
 use crate::keys::KeyStream;

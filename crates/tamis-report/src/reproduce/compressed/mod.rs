@@ -3,9 +3,9 @@
 mod trials;
 
 use tamis::bloom::BloomParams;
-use tamis::bloom::model::rate as exact_rate;
-use tamis::compressed::elias_fano::EliasFano;
-use tamis::compressed::model::{beta, counter_entropy, gamma, limit_rate};
+use tamis::internals::bloom::model::rate as exact_rate;
+use tamis::internals::compressed::elias_fano::EliasFano;
+use tamis::internals::compressed::model::{beta, counter_entropy, gamma, limit_rate};
 
 use crate::plot::{Axis, Mark, Plot, Point, Series};
 use crate::reproduce::estimate::reach;
@@ -86,7 +86,8 @@ fn measured_rate(results: &Results, array: Array, by_bits: bool) -> Result<Estim
     let trials: Vec<Asked> = results.get(&format!("rate {}", array.name()))?;
     let params = BloomParams::new(array.positions(), array.hashes)?;
     let count = trials.len() as f64;
-    let spread = tamis::bloom::model::predict_bloom(&params, N).rate_spread / count.sqrt();
+    let spread =
+        tamis::internals::bloom::model::predict_bloom(&params, N).rate_spread / count.sqrt();
     if by_bits {
         let mean = trials.iter().map(|trial| trial.rate).sum::<f64>() / count;
         let widening = (reach() * spread).exp();

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::bloom::{BloomParams, CountingParams};
-use tamis::coder::{Coder, Effort as Packing, encode_as};
-use tamis::compressed::elias_fano::EliasFano;
-use tamis::compressed::model::{Message, Shape, entropy};
-use tamis::compressed::sorted_list::SortedList;
-use tamis::math::solve::bisect;
+use tamis::internals::coder::{Coder, Effort as Packing, encode_as};
+use tamis::internals::compressed::elias_fano::EliasFano;
+use tamis::internals::compressed::model::{Message, Shape, entropy};
+use tamis::internals::compressed::sorted_list::SortedList;
+use tamis::internals::math::solve::bisect;
 use tamis::{Bloom, CountingBloom, Digest, Filter, Hasher, Insert, Label, Stored};
 
 use crate::keys::KeyStream;

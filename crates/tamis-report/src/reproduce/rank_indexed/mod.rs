@@ -4,11 +4,11 @@ mod sizes;
 mod trials;
 
 use tamis::Kind;
-use tamis::dleft::model as dleft;
-use tamis::math::solve::first_true;
-use tamis::math::tail::{binomial_above, poisson_above};
-use tamis::rank_indexed::model::{self, Layout};
-use tamis::rank_indexed::optimise::{Demand, optimise};
+use tamis::internals::dleft::model as dleft;
+use tamis::internals::math::solve::first_true;
+use tamis::internals::math::tail::{binomial_above, poisson_above};
+use tamis::internals::rank_indexed::model::{self, Layout};
+use tamis::internals::rank_indexed::optimise::{Demand, optimise};
 
 use crate::plot::{Axis, Mark, Plot, Series};
 use crate::reproduce::built::{self, Purpose};

@@ -1,7 +1,7 @@
 //! Tables III to V of document 000: sizes of the schemes, each computed twice.
 
-use tamis::rank_indexed::model::{self, Layout};
-use tamis::rank_indexed::optimise::{Demand, complete};
+use tamis::internals::rank_indexed::model::{self, Layout};
+use tamis::internals::rank_indexed::optimise::{Demand, complete};
 
 use super::trials::{
     N, Printed, Table, d_left, d_left_counting, d_left_packed, more_percent, printed_rows,

@@ -1,10 +1,10 @@
 //! The layouts that document 000 prints, the sizes of its rivals, and tables that are built.
 
 use serde::{Deserialize, Serialize};
-use tamis::compressed::model::{beta, entropy};
-use tamis::dleft::model as dleft;
-use tamis::math::solve::bisect;
-use tamis::rank_indexed::model::Layout;
+use tamis::internals::compressed::model::{beta, entropy};
+use tamis::internals::dleft::model as dleft;
+use tamis::internals::math::solve::bisect;
+use tamis::internals::rank_indexed::model::Layout;
 use tamis::rank_indexed::{RankCounting, RankIndexed, RankParams};
 use tamis::{Digest, Filter, Hasher, Insert, Kind, Label, Stored};
 

@@ -105,7 +105,10 @@ impl Trial {
         let delta = match made {
             Ok(delta) => delta,
             // Identities may have become shorter meanwhile.
-            Err(_) if subject::universe(&kept) != subject::universe(&self.held.filter) => {
+            Err(_)
+                if subject::universe(&kept.params())
+                    != subject::universe(&self.held.filter.params()) =>
+            {
                 return Ok(());
             }
             Err(error) => return broken("versions have a delta", &error),

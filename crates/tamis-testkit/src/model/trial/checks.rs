@@ -46,7 +46,10 @@ impl Trial {
         let predict = |params: AnyParams| params.predict(keys).bits_per_key * keys.max(1) as f64;
         // A layout that no plan would choose becomes such a one when its spill gets long.
         let planned = subject::as_planned(&self.planned).map_or(0.0, predict);
-        let predicted = predict(self.planned).max(planned);
+        // And what no longer has room for identities as long as they were is laid out for shorter ones.
+        let now = self.held.filter.params();
+        let coarser = subject::coarsened(&self.planned, &now).map_or(0.0, predict);
+        let predicted = predict(self.planned).max(planned).max(coarser);
         let allowed = MOST_MEMORY * predicted + ((self.chosen * CHOSEN + SLACK) * 8) as f64;
         ensure(told as f64 <= allowed, "memory is as predicted", || {
             let now = self.held.filter.params().named();
@@ -87,7 +90,7 @@ impl Trial {
     /// What the filter holds is the multiset, and a filter of the same keys in another order holds the same.
     fn content(&mut self, digests: &[Digest]) -> Checked {
         let filter = &self.held.filter;
-        if let Some(universe) = subject::universe(filter) {
+        if let Some(universe) = subject::universe(&filter.params()) {
             let (told, truth) = (filter.entries(), self.truth.entries(self.kind, universe));
             ensure(told == truth, "the content is the multiset", || {
                 let at = told.iter().zip(&truth).take_while(|(a, b)| a == b).count();

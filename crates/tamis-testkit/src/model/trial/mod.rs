@@ -312,7 +312,7 @@ impl Trial {
 
     /// Removes whatever value a key has: of several the smallest goes.
     fn remove_valued(&mut self, dice: &mut Dice, number: u64) -> Checked {
-        let Some(universe) = subject::universe(&self.held.filter) else { return Ok(()) };
+        let Some(universe) = subject::universe(&self.held.filter.params()) else { return Ok(()) };
         for _ in 0..number.min(self.truth.len()) {
             let at = dice.below(self.truth.len()) as usize;
             let digest = self.truth.members[at].digest;
@@ -452,11 +452,13 @@ impl Trial {
         if done {
             self.truth.insert_all(digests);
             // Lists of balanced kinds are united, however long each was to become.
-            let listed = if subject::universe(other).is_none() { other.overflow() } else { None };
+            let listed =
+                if subject::universe(&other.params()).is_none() { other.overflow() } else { None };
             self.chosen += chosen + listed.unwrap_or(0);
             return Ok(());
         }
-        let same = subject::universe(&self.held.filter) == subject::universe(other);
+        let same =
+            subject::universe(&self.held.filter.params()) == subject::universe(&other.params());
         ensure(!same, "equal layouts merge", || "refused".into())?;
         ensure(self.held.filter.content_id() == before, "all or nothing", || {
             "a refused merge changed the content".into()
