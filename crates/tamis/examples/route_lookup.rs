@@ -120,7 +120,7 @@ impl Dice {
     }
 
     fn below(&mut self, range: u64) -> u64 {
-        tamis::address::reduce(self.word(), range)
+        ((u128::from(self.word()) * u128::from(range)) >> 64) as u64
     }
 
     fn address(&mut self) -> u128 {
