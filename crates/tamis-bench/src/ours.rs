@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use tamis::{
-    BlockedBloom, Bloom, CompressedBloom, CountingBloom, DLeft, Digest, Filter, Hasher, Insert,
+    BlockedBloom, Bloom, CompressedBloom, CountingBloom, DLeft, Digest, Filter, Insert,
     RankIndexed, Remove,
 };
 use tamis_bench::blocked_rank;
@@ -34,7 +34,7 @@ pub(crate) const ENTRIES: [Entry; 11] = [
     }),
     ours("tamis compressed", "built once: insert is the building, over keys", |case| {
         let make = |keys: &[Digest]| {
-            Ok(Built(CompressedBloom::with_rate(case.rate, Hasher::default(), keys)?))
+            Ok(Built(CompressedBloom::builder(0).rate(case.rate).build_from_digests(keys)?))
         };
         build(case, make)
     }),

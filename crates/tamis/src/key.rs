@@ -3,29 +3,56 @@
 //! `std::hash::Hash` is not used anywhere: what it feeds a hasher may change with the compiler, the
 //! platform and the type's definition, and a stored filter must outlive all three.
 
-use alloc::borrow::Cow;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A key as canonical bytes.
 ///
 /// Two keys are the same key exactly when their bytes are the same, whatever their types: the string
-/// `"a"` and the byte slice `b"a"` are one key. Integers are fixed-width little-endian, so `1u32` and
-/// `1u64` are *different* keys: choose a width and stay with it. Composite keys are the caller's to
-/// spell, with a separator or a length so that `("ab", "c")` and `("a", "bc")` differ.
+/// `"a"` and the byte slice `b"a"` are one key.
+///
+/// | type | bytes |
+/// |---|---|
+/// | `str`, `String`, `char` | UTF-8 |
+/// | `[u8]`, `[u8; N]`, `Vec<u8>` | as they are |
+/// | integers | little-endian, in their own width: `1u32` and `1u64` are different keys |
+/// | slices and arrays of integers | one after the other |
+/// | IP addresses | the octets in network order |
+/// | references, `Box`, `Rc`, `Arc`, `Cow` | those of what they point to |
+/// | tuples of 2 to 4 keys | for each: its length as a `u64`, then its bytes |
+///
+/// So `("ab", "c")` and `("a", "bc")` are different keys. There is no `usize`: its width, and with it the
+/// key, would depend on the machine.
 ///
 /// ```
 /// use tamis::Key;
 /// assert_eq!("a".with_bytes(<[u8]>::to_vec), b"a".with_bytes(<[u8]>::to_vec));
 /// assert_eq!(258u16.with_bytes(<[u8]>::to_vec), [2, 1]);
+/// assert_eq!([1u16, 2].with_bytes(<[u8]>::to_vec), [1, 0, 2, 0]);
 /// ```
 pub trait Key {
     /// Calls `f` with the canonical bytes of this key.
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
 }
 
-impl<K: Key + ?Sized> Key for &K {
+macro_rules! pointer_keys {
+    ($($pointer:ty),*) => {$(
+        impl<K: Key + ?Sized> Key for $pointer {
+            #[inline]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                (**self).with_bytes(f)
+            }
+        }
+    )*};
+}
+pointer_keys!(&K, &mut K, Box<K>, Rc<K>, Arc<K>);
+
+impl<K: Key + ToOwned + ?Sized> Key for Cow<'_, K> {
     #[inline]
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(f)
@@ -67,10 +94,41 @@ impl Key for String {
     }
 }
 
-impl Key for Cow<'_, str> {
+impl Key for char {
     #[inline]
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self.as_bytes())
+        f(self.encode_utf8(&mut [0; 4]).as_bytes())
+    }
+}
+
+/// Bytes that are put together: on the stack as long as they are few.
+struct Joined {
+    few: [u8; FEW],
+    len: usize,
+    many: Vec<u8>,
+}
+
+/// Most composite keys are shorter.
+const FEW: usize = 128;
+
+impl Joined {
+    const EMPTY: Self = Self { few: [0; FEW], len: 0, many: Vec::new() };
+
+    fn push(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if self.many.is_empty() && end <= FEW {
+            self.few[self.len..end].copy_from_slice(bytes);
+        } else {
+            if self.many.is_empty() {
+                self.many.extend_from_slice(&self.few[..self.len]);
+            }
+            self.many.extend_from_slice(bytes);
+        }
+        self.len = end;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        if self.len <= FEW { &self.few[..self.len] } else { &self.many }
     }
 }
 
@@ -84,8 +142,44 @@ macro_rules! integer_keys {
         }
     )*};
 }
-// No usize and isize: their width, and with it the key, would depend on the machine.
 integer_keys!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
+
+macro_rules! integer_slice_keys {
+    ($($int:ty)*) => {$(
+        impl Key for [$int] {
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                let mut joined = Joined::EMPTY;
+                self.iter().for_each(|integer| joined.push(&integer.to_le_bytes()));
+                f(joined.bytes())
+            }
+        }
+
+        impl<const N: usize> Key for [$int; N] {
+            #[inline]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                self.as_slice().with_bytes(f)
+            }
+        }
+    )*};
+}
+// Bytes are as they are.
+integer_slice_keys!(u16 u32 u64 u128 i8 i16 i32 i64 i128);
+
+macro_rules! tuple_keys {
+    ($(($($part:ident $at:tt),*))*) => {$(
+        impl<$($part: Key),*> Key for ($($part,)*) {
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                let mut joined = Joined::EMPTY;
+                $(self.$at.with_bytes(|bytes| {
+                    joined.push(&(bytes.len() as u64).to_le_bytes());
+                    joined.push(bytes);
+                });)*
+                f(joined.bytes())
+            }
+        }
+    )*};
+}
+tuple_keys!((A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));
 
 /// The four octets in network order.
 impl Key for Ipv4Addr {

@@ -4,14 +4,13 @@
 //! you choose (the *rate*), no: in a few bits a key, whatever the length of the keys.
 //!
 //! ```
-//! use tamis::{Bloom, Filter, Insert, Limits, Stored};
+//! use tamis::Bloom;
 //!
 //! let mut seen = Bloom::with_rate(1_000_000, 0.01)?; // a million keys, 1% false positives: 1.2 MB
-//! seen.insert("https://example.org/")?;
+//! seen.insert("https://example.org/");
 //! assert!(seen.contains("https://example.org/"));
 //!
-//! let bytes = seen.encode().to_vec(); // the same bytes on every machine
-//! let copy = Bloom::decode(&bytes, Limits::default())?;
+//! let copy = Bloom::from_bytes(&seen.to_bytes())?; // the same bytes on every machine
 //! assert!(copy.contains("https://example.org/"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -80,6 +79,7 @@ mod bits;
 mod block;
 pub mod blocked_rank;
 pub mod bloom;
+mod builder;
 mod change;
 mod coder;
 pub mod compressed;
@@ -115,6 +115,7 @@ pub use blocked_rank::BlockedRank;
 #[cfg(target_has_atomic = "64")]
 pub use bloom::{AtomicBlockedBloom, AtomicBloom};
 pub use bloom::{BlockedBloom, Bloom, CountingBloom};
+pub use builder::Builder;
 pub use coder::{Effort, Packing};
 pub use compressed::CompressedBloom;
 pub use delta::{Delta, DeltaError};

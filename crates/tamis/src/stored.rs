@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::bits::{OutOfMemory, SharedBytes};
 use crate::change::{Change, OTHER_KIND, Shape};
 use crate::coder::{self, Effort, Packing};
-use crate::digest::{Digest, Hasher};
+use crate::digest::Digest;
 use crate::entry::Entry;
 use crate::filter::{Count, Filter, Insert, Remove};
 use crate::spec::{
@@ -17,9 +17,9 @@ use crate::wire::{self, ContentId, Encoded, Frame, Header, Object, Payload, Sour
 /// A kind of filter: how it is planned, built, sent and combined.
 ///
 /// ```
-/// use tamis::{Bloom, Filter, Insert, Limits, Stored};
+/// use tamis::{Bloom, Limits, Stored};
 /// let mut filter = Bloom::with_rate(1_000, 0.01)?;
-/// filter.insert("apple")?;
+/// filter.insert("apple");
 /// let bytes = filter.encode().to_vec();
 /// let copy = Bloom::decode(&bytes, Limits::default())?;
 /// assert_eq!(copy.content_id(), filter.content_id());
@@ -55,14 +55,8 @@ pub trait Stored: Filter + Clone + Sized {
     /// The layout.
     fn params(&self) -> Self::Params;
 
-    /// An empty filter. The label is a [`Hasher`], or a [`Label`] that also says how many keys are planned.
+    /// An empty filter. The label is a [`Hasher`](crate::Hasher), or a [`Label`] that also says how many keys are planned.
     fn new(params: Self::Params, label: impl Into<Label>) -> Result<Self, OutOfMemory>;
-
-    /// An empty filter for `keys` keys at `rate`, with XXH3 and seed 0.
-    fn with_rate(keys: u64, rate: f64) -> Result<Self, PlanError> {
-        let params = Self::plan(&Goal::rate(keys, rate))?;
-        Ok(Self::new(params, Label::planned(Hasher::default(), keys))?)
-    }
 
     /// A filter of `keys`.
     fn build(

@@ -34,7 +34,7 @@ fn main() -> Result<()> {
     keys.change("blocked-rank-8-portable", portable)?;
     let mut compressed = None;
     count("compressed", "build", || {
-        compressed = CompressedBloom::with_rate(RATE, Hasher::default(), &keys.members).ok();
+        compressed = CompressedBloom::builder(0).rate(RATE).build_from_digests(&keys.members).ok();
         compressed.is_some()
     })?;
     compressed.map_or(Ok(()), |filter| keys.ask("compressed", &filter))

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::internals::blocked_rank::model;
 use tamis::{
-    Absent, AnyFilter, BlockedRank, Count, Delta, Digest, Effort, Filter, Goal, Hasher, Insert,
-    Label, Limits, Remove, Stored,
+    Absent, AnyFilter, BlockedRank, Delta, Digest, Effort, Filter, Goal, Hasher, Insert, Label,
+    Limits, Remove, Stored,
 };
 use tamis_report::keys::KeyStream;
 use tamis_testkit::laws;

@@ -107,6 +107,21 @@ fn keys_spell_themselves() {
     assert_eq!(bytes_of(0x0102_u16), [2, 1]);
     assert_eq!(bytes_of(-2_i32), [0xfe, 0xff, 0xff, 0xff]);
     assert_eq!(bytes_of(1_u128).len(), 16);
+    assert_eq!(bytes_of('é'), "é".as_bytes());
+    let shared: std::sync::Arc<str> = "shared".into();
+    assert_eq!(bytes_of(shared), b"shared");
+    assert_eq!(bytes_of(Box::<[u8]>::from([7, 8])), [7, 8]);
+    assert_eq!(bytes_of(std::borrow::Cow::Borrowed(&[5_u8, 6][..])), [5, 6]);
+    assert_eq!(bytes_of([1_u32, 2]), [1, 0, 0, 0, 2, 0, 0, 0]);
+    assert_eq!(bytes_of(&[3_i16][..]), [3, 0]);
+    assert_eq!(bytes_of(("a", 1_u8)), [1, 0, 0, 0, 0, 0, 0, 0, b'a', 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_ne!(bytes_of(("ab", "c", "")), bytes_of(("a", "bc", "")));
+    // Longer than what is put together on the stack.
+    let long = "x".repeat(300);
+    let joined = bytes_of((long.as_str(), "y", &long, 'z'));
+    assert_eq!(joined.len(), 4 * 8 + 602);
+    assert_eq!(joined[8..308], *long.as_bytes());
+    assert_eq!(bytes_of([9_u64; 40]).len(), 320);
     let four = Ipv4Addr::new(192, 0, 2, 1);
     assert_eq!(bytes_of(four), [192, 0, 2, 1]);
     assert_eq!(bytes_of(IpAddr::V4(four)), bytes_of(four));

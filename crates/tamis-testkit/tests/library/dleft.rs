@@ -2,7 +2,7 @@
 
 use tamis::dleft::DLeftParams;
 use tamis::{
-    Absent, Count, DLeft, Digest, Effort, Filter, Goal, Hasher, Insert, Label, Limits, Remove,
+    Absent, DLeft, Digest, Effort, Filter, Goal, Hasher, Insert, Label, Limits, Remove,
     ResizeError, Size, Stored,
 };
 use tamis_report::churn::Churn;

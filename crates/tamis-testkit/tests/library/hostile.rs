@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tamis::{
-    AnyFilter, AnyParams, Bloom, Count, CountingBloom, DLeft, Digest, Filter, Goal, Hasher, Kind,
-    Label, Limits, SharedBytes, Stored, WireError,
+    AnyFilter, AnyParams, Bloom, CountingBloom, DLeft, Digest, Filter, Goal, Hasher, Kind, Label,
+    Limits, SharedBytes, Stored, WireError,
 };
 use tamis_testkit::{golden, hostile};
 

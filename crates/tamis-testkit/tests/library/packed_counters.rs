@@ -11,10 +11,10 @@ fn filter(width: u32, times: u64) -> CountingBloom {
     let params = CountingParams::new(95_851, 7, width).unwrap();
     let mut filter = CountingBloom::new(params, Label::planned(Hasher::default(), 10_000)).unwrap();
     for key in 0..10_000_u64 {
-        filter.insert(&key).unwrap();
+        filter.insert(&key);
     }
     for _ in 0..times {
-        filter.insert(&77_u64).unwrap();
+        filter.insert(&77_u64);
     }
     filter
 }

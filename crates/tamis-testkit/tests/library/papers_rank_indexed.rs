@@ -7,7 +7,7 @@ use tamis::internals::rank_indexed::model::{
 };
 use tamis::internals::rank_indexed::optimise::{Demand, complete};
 use tamis::rank_indexed::RankParams;
-use tamis::{Filter, Hasher, Insert, Limits, RankIndexed, Stored};
+use tamis::{Filter, Hasher, Limits, RankIndexed, Stored};
 use tamis_testkit::printed::{close, digits};
 
 const N: u64 = 100_000;

@@ -313,7 +313,7 @@ fn atomic_filters_lose_nothing() {
 fn atomic_and_back_in_the_same_memory() {
     let params = BloomParams::new(1_000_003, 7).unwrap();
     let mut filter = Bloom::new(params, Label::planned(Hasher::xxh3(5), 9)).unwrap();
-    filter.insert("apple").unwrap();
+    filter.insert("apple");
     let (before, copy) = (memory::held(), filter.clone());
     let after = memory::held();
     memory::forget_largest();

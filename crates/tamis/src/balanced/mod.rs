@@ -15,8 +15,7 @@
 //! ```
 //!
 //! ```
-//! use tamis::balanced::BalancedMht;
-//! use tamis::{Filter, Insert};
+//! use tamis::BalancedMht;
 //! let mut filter = BalancedMht::with_rate(10_000, 0.0001)?;
 //! filter.insert("apple")?;
 //! assert!(filter.contains("apple"));
@@ -372,6 +371,7 @@ impl<S: Scheme> Insert for Balanced<S> {
 }
 
 face!(<S: Scheme> Balanced<S>);
+try_inserts!(<S: Scheme> Balanced<S>);
 
 impl Layout {
     /// Set bits of a block beside its counter.

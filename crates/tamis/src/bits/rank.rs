@@ -1,10 +1,6 @@
 //! Rank and select inside a few words.
 
 /// How many of the first `end` bits are set.
-///
-/// ```
-/// assert_eq!(tamis::bits::rank::ones_below(&[0b1011, !0], 65), 4);
-/// ```
 #[inline]
 pub fn ones_below(words: &[u64], end: usize) -> u32 {
     let (whole, rest) = (end / 64, end % 64);
@@ -14,10 +10,6 @@ pub fn ones_below(words: &[u64], end: usize) -> u32 {
 }
 
 /// The position of set bit number `index` (from 0); `None` if fewer are set.
-///
-/// ```
-/// assert_eq!(tamis::bits::rank::nth_one(&[0b1011, 0b100], 3), Some(66));
-/// ```
 pub fn nth_one(words: &[u64], index: u32) -> Option<usize> {
     let mut before = 0;
     for (number, &word) in words.iter().enumerate() {

@@ -14,7 +14,7 @@
 //! With fingerprints of 8 bits a key takes 11.7 bits at a rate of 0.29%, of 12 bits 16.5 at 0.02%, the back table included.
 //!
 //! ```
-//! use tamis::{BlockedRank, Filter, Insert, Remove};
+//! use tamis::BlockedRank;
 //! let mut filter = BlockedRank::with_rate(1_000, 0.01)?;
 //! filter.insert("apple")?;
 //! assert!(filter.contains("apple"));

@@ -28,9 +28,9 @@ const ARRAY: u8 = 0;
 /// blocks, not with the plain formula.
 ///
 /// ```
-/// use tamis::{BlockedBloom, Filter, Insert};
+/// use tamis::BlockedBloom;
 /// let mut filter = BlockedBloom::with_rate(1_000, 0.01)?;
-/// filter.insert(&42u64)?;
+/// filter.insert(&42u64);
 /// assert!(filter.contains(&42u64));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -236,3 +236,4 @@ impl Stored for BlockedBloom {
 }
 
 face!(BlockedBloom);
+inserts!(BlockedBloom);

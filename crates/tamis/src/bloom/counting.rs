@@ -30,10 +30,10 @@ const ARRAY: u8 = 0;
 /// and lowering it could lose one. Where two of a key's k positions agree, the counter counts both.
 ///
 /// ```
-/// use tamis::{Absent, CountingBloom, Count, Filter, Insert, Remove};
+/// use tamis::{Absent, CountingBloom};
 /// let mut filter = CountingBloom::with_rate(1_000, 0.01)?;
-/// filter.insert("apple")?;
-/// filter.insert("apple")?;
+/// filter.insert("apple");
+/// filter.insert("apple");
 /// assert_eq!(filter.count("apple"), Some(2));
 /// filter.remove("apple")?;
 /// filter.remove("apple")?;
@@ -333,3 +333,6 @@ impl Stored for CountingBloom {
 }
 
 face!(CountingBloom);
+inserts!(CountingBloom);
+removes!(CountingBloom);
+counts!(CountingBloom);

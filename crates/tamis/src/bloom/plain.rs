@@ -24,9 +24,9 @@ const ARRAY: u8 = 0;
 /// A plain Bloom filter: any number of bits m, any number of hash functions k.
 ///
 /// ```
-/// use tamis::{Bloom, Filter, Insert};
+/// use tamis::Bloom;
 /// let mut filter = Bloom::with_rate(1_000, 0.01)?;
-/// filter.insert("apple")?;
+/// filter.insert("apple");
 /// assert!(filter.contains("apple"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -258,3 +258,4 @@ impl Stored for Bloom {
 }
 
 face!(Bloom);
+inserts!(Bloom);

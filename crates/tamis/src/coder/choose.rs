@@ -51,12 +51,6 @@ const SPARSE: u64 = 22;
 const SMALL: u64 = 1 << 20;
 
 /// m H(p): what an array of so many bits and ones takes at least, if only its density is known.
-///
-/// ```
-/// // Table I: 14 bits for a key, two hash functions.
-/// let (bits, ones) = (140_000, (140_000.0 * (1.0 - f64::exp(-1.0 / 7.0))) as u64);
-/// assert_eq!(tamis::coder::entropy_bits(bits, ones) as u64 / 8, 9903);
-/// ```
 pub fn entropy_bits(bits: u64, ones: u64) -> f64 {
     let part = |count: u64| {
         if count == 0 { 0.0 } else { count as f64 * libm::log2(bits as f64 / count as f64) }

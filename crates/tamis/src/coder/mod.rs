@@ -25,15 +25,6 @@
 //! have at most [`BITS_PER_BYTE`] bits for each byte of their frame, and an encoder writes sparser
 //! arrays as gaps, whose time goes with the ones. So a frame takes a few hundred nanoseconds for
 //! each of its bytes, and the time to fill the array.
-//!
-//! ```
-//! use tamis::coder::{Effort, decode, encode};
-//!
-//! let words = [0b1000_0001, 1 << 40, 0, 3];
-//! let frame = encode(&words, 256, Effort::Fast);
-//! assert!(frame.len() < 10);
-//! assert_eq!(decode(&frame, 256).unwrap(), words);
-//! ```
 
 mod choose;
 mod error;

@@ -50,17 +50,6 @@ fn width(number: u64) -> usize {
 }
 
 /// Reads single pieces or bits of a frame that [`encode_pieces`] wrote.
-///
-/// ```
-/// use tamis::coder::{Effort, PieceReader, encode_pieces};
-///
-/// let words = [1, 0, 0, 0, 0, 0, 1 << 5, 0];
-/// let frame = encode_pieces(&words, 512, 128, Effort::Best);
-/// let reader = PieceReader::new(&frame, 512).unwrap();
-/// assert_eq!(reader.pieces(), 4);
-/// assert_eq!(reader.piece(3).unwrap(), [1 << 5, 0]);
-/// assert!(reader.bit(389).unwrap());
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PieceReader<'a> {
     bits: u64,

@@ -10,7 +10,7 @@ use crate::bits::OutOfMemory;
 use crate::bloom::MAX_HASHES;
 use crate::bloom::model::{self, explain_positions};
 use crate::coder::{self, Packing, numbers};
-use crate::digest::{Digest, Hasher};
+use crate::digest::Digest;
 use crate::filter::Filter;
 use crate::math::occupancy::{expected_power, mean_occupied, power_spread, variance_occupied};
 use crate::math::solve::first_true;
@@ -90,12 +90,6 @@ pub struct CompressedBloom {
 }
 
 impl CompressedBloom {
-    /// A filter of these keys with this rate, in the least memory.
-    pub fn with_rate(rate: f64, hasher: Hasher, keys: &[Digest]) -> Result<Self, BuildError> {
-        let params = plan(&Goal::rate(keys.len() as u64, rate))?;
-        Self::build(params, Label::planned(hasher, keys.len() as u64), keys)
-    }
-
     fn of(params: CompressedParams, label: Label, keys: &[Digest]) -> Result<Self, OutOfMemory> {
         let most = keys.len().saturating_mul(params.hashes as usize);
         let mut positions = Vec::new();
@@ -366,3 +360,5 @@ fn predict(params: &CompressedParams, keys: u64) -> Prediction {
         overflow: None,
     }
 }
+
+face!(CompressedBloom);

@@ -12,10 +12,8 @@
 //! ```
 //!
 //! ```
-//! use tamis::{CompressedBloom, Filter, Hasher};
-//! let hasher = Hasher::default();
-//! let keys = ["apple", "pear", "plum"].map(|key| hasher.digest(key));
-//! let filter = CompressedBloom::with_rate(0.01, hasher, &keys)?;
+//! use tamis::CompressedBloom;
+//! let filter = CompressedBloom::from_keys(["apple", "pear", "plum"], 0.01)?;
 //! assert!(filter.contains("pear"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -17,9 +17,9 @@ use crate::wire::Frame;
 ///
 /// ```
 /// use tamis::compressed::PackedBloom;
-/// use tamis::{Bloom, Effort, Insert, Limits, Packing, Stored};
+/// use tamis::{Bloom, Effort, Limits, Packing, Stored};
 /// let mut filter = Bloom::with_rate(10_000, 0.01)?;
-/// filter.insert("apple")?;
+/// filter.insert("apple");
 /// let packing = Packing { effort: Effort::Best, piece_bits: Some(4096) };
 /// let bytes = filter.pack(packing).to_vec();
 /// let packed = PackedBloom::open(&bytes, Limits::default())?;

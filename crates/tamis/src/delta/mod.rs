@@ -11,11 +11,11 @@
 //! laid out, because one has grown, have the same content, and deltas apply to both.
 //!
 //! ```
-//! use tamis::{AnyFilter, Bloom, Delta, Filter, Insert, Limits, Stored};
+//! use tamis::{AnyFilter, Bloom, Delta, Limits};
 //! let mut old = Bloom::with_rate(1_000, 0.01)?;
-//! old.insert("apple")?;
+//! old.insert("apple");
 //! let mut new = old.clone();
-//! new.insert("pear")?;
+//! new.insert("pear");
 //!
 //! let (mut old, new) = (AnyFilter::Bloom(old), AnyFilter::Bloom(new));
 //! let bytes = Delta::between(&old, &new)?.encode().to_vec();

@@ -15,7 +15,7 @@
 //! At 1% a key takes 16.6 bits, less than half of a counting Bloom filter, and an operation reads d buckets.
 //!
 //! ```
-//! use tamis::{Count, DLeft, Filter, Insert, Remove};
+//! use tamis::DLeft;
 //! let mut filter = DLeft::with_rate(1_000, 0.01)?;
 //! filter.insert("apple")?;
 //! filter.insert("apple")?;

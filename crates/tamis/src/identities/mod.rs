@@ -283,3 +283,6 @@ impl<T: Carries> Identities<T> {
 }
 
 face!(<T: Table> Identities<T>);
+try_inserts!(<T: Table> Identities<T>);
+removes!(<T: Removes> Identities<T>);
+counts!(<T: Counts> Identities<T>);

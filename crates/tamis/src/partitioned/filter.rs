@@ -10,7 +10,7 @@ use super::optimise::plan;
 use super::params::PartitionedParams;
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
 use crate::coder::{self, Packing};
-use crate::digest::{Digest, Hasher};
+use crate::digest::Digest;
 use crate::filter::Filter;
 use crate::math::occupancy::mean_occupied;
 use crate::spec::{
@@ -30,8 +30,8 @@ const CHOICES: u8 = 1;
 /// There is no `insert`: a key that came later would use the functions of its group, which were not chosen for it.
 ///
 /// ```compile_fail,E0599
-/// use tamis::{Hasher, Insert, PartitionedBloom};
-/// let mut filter = PartitionedBloom::with_rate(0.01, Hasher::default(), &[]).unwrap();
+/// use tamis::{Insert, PartitionedBloom};
+/// let mut filter = PartitionedBloom::from_keys(["apple"], 0.01).unwrap();
 /// filter.insert("apple");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +45,6 @@ pub struct PartitionedBloom {
 }
 
 impl PartitionedBloom {
-    /// A filter of these keys with this rate, in the least memory.
-    pub fn with_rate(rate: f64, hasher: Hasher, keys: &[Digest]) -> Result<Self, BuildError> {
-        let params = plan(&Goal::rate(keys.len() as u64, rate))?;
-        Self::build(params, Label::planned(hasher, keys.len() as u64), keys)
-    }
-
     /// The bit array.
     pub fn bits(&self) -> &BitVec {
         &self.bits
@@ -414,3 +408,5 @@ impl Stored for PartitionedBloom {
 }
 
 const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
+
+face!(PartitionedBloom);

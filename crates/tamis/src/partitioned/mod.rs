@@ -11,10 +11,8 @@
 //! ```
 //!
 //! ```
-//! use tamis::{Filter, Hasher, PartitionedBloom};
-//! let hasher = Hasher::default();
-//! let keys: Vec<_> = (0..2000_u64).map(|key| hasher.digest(&key)).collect();
-//! let filter = PartitionedBloom::with_rate(0.01, hasher, &keys)?;
+//! use tamis::{Filter, PartitionedBloom};
+//! let filter = PartitionedBloom::from_keys(0..2000_u64, 0.01)?;
 //! assert!(filter.contains(&1234_u64));
 //! assert!(filter.footprint() < 2000 * 9); // a plain filter takes 9.6 bits per key
 //! # Ok::<(), Box<dyn std::error::Error>>(())

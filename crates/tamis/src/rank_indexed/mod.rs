@@ -14,8 +14,7 @@
 //! At 1% a key takes 10.3 bits, at 0.1% 14.0, at 0.01% 18.0: removal included, which costs a counting Bloom filter 38 to 77.
 //!
 //! ```
-//! use tamis::rank_indexed::RankIndexed;
-//! use tamis::{Filter, Insert, Remove};
+//! use tamis::RankIndexed;
 //! let mut filter = RankIndexed::with_rate(1_000, 0.001)?;
 //! filter.insert("apple")?;
 //! assert!(filter.contains("apple"));

@@ -1,0 +1,94 @@
+//! One way to any filter: how large, which seed, and from which keys.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use crate::digest::{Digest, Hasher};
+use crate::key::Key;
+use crate::spec::{BuildError, Goal, Label, PlanError, Size};
+use crate::stored::Stored;
+
+/// Builds a filter of type `F`: 1% of absent keys pass, with XXH3 and seed 0, unless something else is said.
+///
+/// ```
+/// use tamis::{Bloom, CompressedBloom};
+/// let mut seen = Bloom::builder(1_000_000).rate(0.001).seed(7).build()?;
+/// seen.insert("apple");
+///
+/// // Kinds that are built once take all their keys at once.
+/// let fruit = CompressedBloom::builder(3).rate(0.001).build_from(["apple", "pear", "plum"])?;
+/// assert!(fruit.contains("pear"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it builds"]
+pub struct Builder<F> {
+    goal: Goal,
+    hasher: Hasher,
+    filter: PhantomData<fn() -> F>,
+}
+
+impl<F: Stored> Builder<F> {
+    pub(crate) fn new(capacity: u64) -> Self {
+        Self { goal: Goal::rate(capacity, 0.01), hasher: Hasher::default(), filter: PhantomData }
+    }
+
+    /// At most this rate, in the least memory.
+    pub fn rate(self, rate: f64) -> Self {
+        self.size(Size::Rate(rate))
+    }
+
+    /// At most `bits` bits of memory for each key, at the least rate.
+    pub fn bits_per_key(self, bits: f64) -> Self {
+        self.size(Size::BitsPerKey(bits))
+    }
+
+    /// At most `bytes` bytes of memory, at the least rate.
+    pub fn memory(self, bytes: u64) -> Self {
+        self.size(Size::Memory(bytes))
+    }
+
+    fn size(mut self, size: Size) -> Self {
+        self.goal.size = size;
+        self
+    }
+
+    /// XXH3 with this seed. Filters that are to be merged or compared need the same.
+    pub fn seed(self, seed: u64) -> Self {
+        self.hasher(Hasher::xxh3(seed))
+    }
+
+    /// This hash function and seed: [`Hasher::sip13`] where an adversary chooses the keys.
+    pub fn hasher(mut self, hasher: Hasher) -> Self {
+        self.hasher = hasher;
+        self
+    }
+
+    /// Fixes the param `name` of the layout, such as `hashes`.
+    pub fn param(mut self, name: impl Into<String>, value: u64) -> Self {
+        self.goal.fixed.push((name.into(), value));
+        self
+    }
+
+    /// An empty filter. Of a kind that is built once, one that stays empty: see
+    /// [`build_from`](Self::build_from).
+    pub fn build(self) -> Result<F, PlanError> {
+        let params = F::plan(&self.goal)?;
+        Ok(F::new(params, Label::planned(self.hasher, self.goal.keys))?)
+    }
+
+    /// A filter of `keys`, with room for all of them if `capacity` is less.
+    pub fn build_from<K: Key>(self, keys: impl IntoIterator<Item = K>) -> Result<F, BuildError> {
+        let hasher = self.hasher;
+        let digests: Vec<Digest> = keys.into_iter().map(|key| hasher.digest(&key)).collect();
+        self.build_from_digests(&digests)
+    }
+
+    /// As [`build_from`](Self::build_from), for keys whose digests this builder's hasher has made already.
+    pub fn build_from_digests(mut self, digests: &[Digest]) -> Result<F, BuildError> {
+        self.goal.keys = self.goal.keys.max(digests.len() as u64);
+        let params = F::plan(&self.goal)?;
+        F::build(params, Label::planned(self.hasher, self.goal.keys), digests)
+    }
+}
