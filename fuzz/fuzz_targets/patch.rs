@@ -21,7 +21,7 @@ fn bases() -> Vec<AnyFilter> {
 fuzz_target!(|bytes: &[u8]| {
     thread_local!(static BASES: Vec<AnyFilter> = bases());
     let Some(repaired) = hostile::repair(bytes) else { return };
-    let Ok(delta) = Delta::decode(&repaired, Limits { memory: 1 << 24 }) else { return };
+    let Ok(delta) = Delta::decode(&repaired, Limits::memory(1 << 24)) else { return };
     // Its own base, whatever it claims: the content id in section 0 stands behind the header.
     BASES.with(|bases| {
         for base in bases.iter().filter(|base| base.kind() == delta.kind()) {

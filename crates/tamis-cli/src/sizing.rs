@@ -87,7 +87,7 @@ impl Sizing {
             (.., Some(bytes)) => Size::Wire { bytes, margin: self.margin },
             _ => Size::Rate(self.rate.unwrap_or(DEFAULT_RATE)),
         };
-        Goal { fixed: self.params.clone(), ..Goal::sized(keys, size) }
+        Goal::sized(keys, size).params(self.params.clone())
     }
 
     /// How many keys are planned for: counted if nobody said it.

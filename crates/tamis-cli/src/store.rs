@@ -132,7 +132,7 @@ const LARGER: u64 = 3;
 /// What reading a file of this length may take. A small one that claims to decode into much must stay below the default.
 pub(crate) fn limits(file_bytes: u64) -> Limits {
     let default = || Limits::default().memory.max(file_bytes.saturating_mul(LARGER));
-    Limits { memory: LIMIT.get().copied().unwrap_or_else(default) }
+    Limits::memory(LIMIT.get().copied().unwrap_or_else(default))
 }
 
 /// The header, if it is whole, whatever has become of the sections.

@@ -60,22 +60,19 @@ impl Wishes {
 
     /// The goal with these wishes.
     pub(crate) fn add_to(&self, goal: Goal) -> Goal {
-        Goal {
-            needs: self.ops.clone(),
-            at_most: self.at_most(),
-            churn: self.churn,
-            minimise: self.minimise.unwrap_or_default(),
-            ..goal
-        }
+        goal.needs(self.ops.clone())
+            .at_most(self.at_most())
+            .churn(self.churn)
+            .minimise(self.minimise.unwrap_or_default())
     }
 
     fn at_most(&self) -> AtMost {
-        AtMost {
-            bits_per_key: self.max_bits_per_key,
-            snapshot_bytes: self.max_snapshot,
-            delta_bytes: self.max_delta,
-            blocks: self.max_blocks,
-        }
+        let mut at_most = AtMost::default();
+        at_most.bits_per_key = self.max_bits_per_key;
+        at_most.snapshot_bytes = self.max_snapshot;
+        at_most.delta_bytes = self.max_delta;
+        at_most.blocks = self.max_blocks;
+        at_most
     }
 }
 

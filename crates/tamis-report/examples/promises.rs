@@ -75,7 +75,7 @@ fn rate_row(kind: Kind, keys: u64, rate: f64, queries: u64) -> Result<Value, Fai
 }
 
 fn delta_row(kind: Kind, keys: u64, churn: f64, sets: u64) -> Result<Value, Failure> {
-    let goal = Goal { churn: Some(churn), ..Goal::rate(keys, DELTA_RATE) };
+    let goal = Goal::rate(keys, DELTA_RATE).churn(churn);
     let plan = match Plan::of(kind, &goal) {
         Ok(plan) => plan,
         Err(error) => return Ok(refused(kind, keys, DELTA_RATE, &error)),

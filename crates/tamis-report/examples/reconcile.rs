@@ -123,7 +123,7 @@ fn summarise(scheme: &Scheme, rate: f64, names: &Names) -> Outcome<AnyFilter> {
 
 /// B's side: it knows nothing of A but these bytes, which say themselves what they are and how names were hashed.
 fn answer<'b>(message: &[u8], names: &'b Names) -> Outcome<Vec<&'b String>> {
-    let summary = AnyFilter::decode(message, Limits { memory: 1 << 24 })?;
+    let summary = AnyFilter::decode(message, Limits::memory(1 << 24))?;
     Ok(names.iter().filter(|name| !summary.contains(*name)).collect())
 }
 

@@ -161,7 +161,7 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
             .collect(),
         target_rate: match goal.size {
             Size::Rate(rate) => Some(rate),
-            Size::BitsPerKey(_) | Size::Memory(_) | Size::Wire { .. } => None,
+            _ => None,
         },
         predicted_rate: predicted.rate,
         fill_rate,

@@ -23,7 +23,7 @@ const MOST_BITS: f64 = 64.0;
 pub fn bits_against_rate(goal: &Goal, progress: &(impl Fn(f64) + Sync)) -> Plot {
     let done = AtomicU64::new(0);
     let mut rows = in_parallel(RATES + 1, |number| {
-        let goal = Goal { size: Size::Rate(rate(number)), ..goal.clone() };
+        let goal = goal.clone().size(Size::Rate(rate(number)));
         let plans = choose(&goal).unwrap_or_default();
         let bits = |kind: Kind| {
             let plan = plans.iter().find(|plan| plan.params.kind() == kind);

@@ -32,11 +32,8 @@ struct Need {
 }
 
 fn needs(keys: u64) -> [Need; 3] {
-    let goal = |rate, needs: &[Operation], minimise| Goal {
-        needs: needs.to_vec(),
-        minimise,
-        churn: Some(CHURN),
-        ..Goal::rate(keys, rate)
+    let goal = |rate, needs: &[Operation], minimise| {
+        Goal::rate(keys, rate).needs(needs.to_vec()).minimise(minimise).churn(CHURN)
     };
     let (insert, remove) = (Operation::Insert, Operation::Remove);
     [
@@ -212,10 +209,8 @@ pub fn run(keys: u64, seed: u64, progress: &mut dyn FnMut(f64)) -> Result<Demo, 
         let mut rows = vec![measured(&chosen, true, &need.goal, &all)?];
         share(0.6);
         if chosen.params.kind() != Kind::Bloom {
-            let plain = Plan::of(
-                Kind::Bloom,
-                &Goal { needs: Vec::new(), minimise: Minimise::Memory, ..need.goal.clone() },
-            )?;
+            let plain =
+                Plan::of(Kind::Bloom, &need.goal.clone().needs([]).minimise(Minimise::Memory))?;
             rows.push(measured(&plain, false, &need.goal, &all)?);
         }
         rows.push(exact.row());

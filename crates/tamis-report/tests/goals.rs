@@ -40,7 +40,7 @@ fn filters_beyond_their_limits_are_noticed() {
     let several = several.map(|kind| (kind, &[3000][..]));
     for (kind, sizes) in several.into_iter().chain([(Kind::Bloom, &[1, 10, 3000][..])]) {
         for &keys in sizes {
-            let goal = Goal { churn: Some(0.1), ..Goal::rate(keys, 0.01) };
+            let goal = Goal::rate(keys, 0.01).churn(0.1);
             let plan = Plan::of(kind, &goal).expect("a plan");
             let predicted = plan.predicted;
             let mut tight = goal;

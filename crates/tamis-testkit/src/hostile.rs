@@ -11,7 +11,7 @@ use crate::bombs;
 const SLACK: u64 = 1 << 20;
 const RAW_SLACK: u64 = 16 << 10;
 /// What it may spend on input that is not raw, and so may stand for more than it is long.
-pub const LIMITS: Limits = Limits { memory: 4 << 20 };
+pub const LIMITS: Limits = Limits::memory(4 << 20);
 
 /// Whether all sections of a header that is whole are raw.
 pub fn is_raw(bytes: &[u8]) -> bool {

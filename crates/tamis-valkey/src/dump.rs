@@ -138,7 +138,7 @@ impl Header {
 pub(crate) fn read_layer(source: &mut dyn Source, most: u64) -> Result<AnyFilter, Refused> {
     let bytes = source.remaining();
     let memory = bytes.saturating_mul(EMPTINESS).saturating_add(SPARE).min(most);
-    let frame = Frame::read(source, Limits { memory })?;
+    let frame = Frame::read(source, Limits::memory(memory))?;
     if frame.header().sections.iter().any(|section| section.encoding == Encoding::Packed) {
         return Err(Refused::Damaged);
     }

@@ -41,7 +41,7 @@ const SEED: u64 = 4;
 /// The number, over all owners, of the update that one of its readers never gets.
 const LOST: u64 = 20;
 /// A neighbour's bytes are a stranger's bytes: no message may make a reader allocate more.
-const LIMITS: Limits = Limits { memory: 1 << 20 };
+const LIMITS: Limits = Limits::memory(1 << 20);
 
 fn main() -> Outcome<()> {
     let web = Web::new();

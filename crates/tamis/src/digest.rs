@@ -39,6 +39,7 @@ const fn mix(mut x: u64) -> u64 {
 /// Which hash function made the digests of a filter; the number is stored and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum HashId {
     /// `XXH3_64bits_withSeed`: fast, for keys that nobody chooses to do harm.
     Xxh3 = 1,

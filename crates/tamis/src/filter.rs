@@ -38,8 +38,13 @@ pub trait Filter {
     /// Whether a key with this digest may be in the set.
     fn contains_digest(&self, digest: Digest) -> bool;
 
-    /// Answers for many digests at once; `answers` must be as long as `digests`.
+    /// Answers for many digests at once, which is quicker than one by one.
+    ///
+    /// # Panics
+    ///
+    /// If `answers` is not as long as `digests`.
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        assert_eq!(digests.len(), answers.len(), "an answer for each digest");
         for (digests, answers) in digests.chunks(AHEAD).zip(answers.chunks_mut(AHEAD)) {
             for &digest in digests {
                 self.prefetch(digest);

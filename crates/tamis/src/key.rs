@@ -149,7 +149,9 @@ macro_rules! integer_slice_keys {
         impl Key for [$int] {
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
                 let mut joined = Joined::EMPTY;
-                self.iter().for_each(|integer| joined.push(&integer.to_le_bytes()));
+                for integer in self {
+                    joined.push(&integer.to_le_bytes());
+                }
                 f(joined.bytes())
             }
         }

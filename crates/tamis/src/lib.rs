@@ -56,6 +56,7 @@
 //!
 //! - `std` (default): filters from readers, sharded filters, building in parallel.
 //! - `mmap`: filters opened in place from a mapped file.
+//! - `serde`: filters and deltas as the bytes of the wire format, checked when they are read.
 //! - `huge-pages`: large filters ask the system for huge pages (Linux); ignored where refused.
 
 #![no_std]
@@ -99,6 +100,8 @@ pub mod partitioned;
 mod permutation;
 mod plan;
 pub mod rank_indexed;
+#[cfg(feature = "serde")]
+mod serde;
 #[cfg(feature = "std")]
 pub mod sharded;
 mod spec;

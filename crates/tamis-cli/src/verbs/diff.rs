@@ -6,7 +6,6 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use tamis::Delta;
-use tamis::delta::Change;
 
 use super::Outcome;
 use crate::store::{Loaded, is_stdio};
@@ -81,23 +80,14 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn new(delta: &Delta, bytes: u64) -> Self {
-        let (changed, inserted) = match delta.change() {
-            Change::Bits(flips) => (flips.count(), None),
-            Change::Listed(listed) => (listed.flips().count(), None),
-            Change::Counters(steps) => (steps.count(), None),
-            Change::Identities(moves) => {
-                let (gone, come) = moves.count();
-                (gone, Some(come))
-            }
-        };
         Self {
             object: "delta",
             kind: delta.kind().name(),
             base: delta.base().to_string(),
             result: delta.result().to_string(),
             keys: delta.label().keys,
-            changed,
-            inserted,
+            changed: delta.changed(),
+            inserted: delta.inserted(),
             bytes,
         }
     }

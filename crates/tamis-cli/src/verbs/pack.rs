@@ -79,8 +79,9 @@ impl Pack {
         let effort = if self.best { Effort::Best } else { Effort::Fast };
         let started = Instant::now();
         let piece_bytes = self.pieces.map(|bytes| bytes.clamp(8, 1 << 59).next_power_of_two());
-        let packed =
-            filter.pack(Packing { effort, piece_bits: piece_bytes.map(|bytes| bytes * 8) });
+        let mut packing = Packing::from(effort);
+        packing.piece_bits = piece_bytes.map(|bytes| bytes * 8);
+        let packed = filter.pack(packing);
         let seconds = started.elapsed().as_secs_f64();
         target.write_encoded(&packed, mode)?;
         if self.json {

@@ -19,8 +19,8 @@ fn strangers(hasher: Hasher, keys: u64) -> Vec<Digest> {
 }
 
 fn plan<S: Scheme>(keys: u64, bits: f64, fixed: &[(&str, u64)]) -> BalancedParams<S> {
-    let fixed = fixed.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-    Balanced::<S>::plan(&Goal { fixed, ..Goal::sized(keys, Size::BitsPerKey(bits)) }).unwrap()
+    Balanced::<S>::plan(&Goal::sized(keys, Size::BitsPerKey(bits)).params(fixed.iter().copied()))
+        .unwrap()
 }
 
 fn filled<S: Scheme>(params: BalancedParams<S>, keys: u64) -> Balanced<S> {
@@ -336,8 +336,7 @@ fn the_recorded_figures_are_the_planned_ones() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/papers/001-balanced.md");
     let page = std::fs::read_to_string(page).unwrap();
     let planned = |kind: Kind, bits: f64, fixed: &[(&str, u64)]| {
-        let fixed = fixed.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-        let goal = Goal { fixed, ..Goal::sized(1_000_000, Size::BitsPerKey(bits)) };
+        let goal = Goal::sized(1_000_000, Size::BitsPerKey(bits)).params(fixed.iter().copied());
         let predicted = AnyParams::plan(kind, &goal).unwrap().predict(goal.keys);
         assert!(predicted.bits_per_key <= bits + 1e-3);
         (predicted.rate.log10(), predicted.blocks_per_miss)

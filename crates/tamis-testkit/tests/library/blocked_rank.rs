@@ -233,7 +233,7 @@ fn cells_cost_few_bits_above_the_logarithm() {
     for (fingerprint, most) in [(8, 3.5), (12, 4.3), (16, 5.1)] {
         for keys in [100_000, 1_000_000, 100_000_000] {
             let fixed = vec![("fingerprint".to_owned(), fingerprint)];
-            let params = BlockedRank::plan(&Goal { fixed, ..Goal::rate(keys, 0.5) }).unwrap();
+            let params = BlockedRank::plan(&Goal::rate(keys, 0.5).params(fixed)).unwrap();
             let predicted = BlockedRank::predict(&params, keys);
             let over = predicted.bits_per_key + predicted.rate.log2();
             println!(
@@ -252,7 +252,7 @@ fn the_back_table_is_as_large_as_predicted() {
     for fingerprint in [8, 12, 16] {
         let keys = 100_000_u64;
         let fixed = vec![("fingerprint".to_owned(), fingerprint)];
-        let params = BlockedRank::plan(&Goal { fixed, ..Goal::rate(keys, 0.5) }).unwrap();
+        let params = BlockedRank::plan(&Goal::rate(keys, 0.5).params(fixed)).unwrap();
         let load = keys as f64 / params.blocks() as f64;
         let share = model::spilled_keys(load, params.locations(), params.cells());
         let mut filter = make(params)(Hasher::default());

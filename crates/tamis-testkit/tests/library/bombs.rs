@@ -35,7 +35,7 @@ fn detonate(bomb: &Bomb, limits: Limits) -> bool {
 
 #[test]
 fn every_bomb_is_answered_or_refused_in_time_and_memory() {
-    let limits = Limits { memory: allowed() };
+    let limits = Limits::memory(allowed());
     let most_time = Duration::from_nanos(limits.memory) + SPARE_TIME;
     let bombs = bombs(limits.memory);
     assert!(bombs.len() >= 100);

@@ -232,7 +232,7 @@ fn merging_is_inserting_both() {
 /// A state for every flow, as in the paper's second use.
 #[test]
 fn cells_carry_values() {
-    let goal = Goal { fixed: vec![("value".into(), 3)], ..Goal::rate(1000, 0.001) };
+    let goal = Goal::rate(1000, 0.001).params([("value", 3)]);
     let mut flows = DLeft::new(DLeft::plan(&goal).unwrap(), Hasher::default()).unwrap();
     for flow in 0..1000_u64 {
         flows.insert_value(&flow, flow % 5).unwrap();
@@ -304,12 +304,12 @@ fn plans_keep_their_promises() {
         }
     }
     for bits in [12.0, 17.6, 40.0] {
-        let goal = Goal { size: Size::BitsPerKey(bits), ..Goal::rate(50_000, 0.5) };
+        let goal = Goal::rate(50_000, 0.5).size(Size::BitsPerKey(bits));
         let params = DLeft::plan(&goal).unwrap();
         let held = params.bits() as f64 / 50_000.0;
         assert!(held <= bits && held > 0.99 * bits, "{held} of {bits}");
     }
-    let tight = Goal { size: Size::BitsPerKey(2.0), ..Goal::rate(50_000, 0.5) };
+    let tight = Goal::rate(50_000, 0.5).size(Size::BitsPerKey(2.0));
     assert!(DLeft::plan(&tight).unwrap_err().to_string().contains("dleft: 2.00 bits"));
     // Below what 2^62 identities can do.
     assert!(DLeft::plan(&Goal::rate(1_000_000, 1e-13)).is_err());

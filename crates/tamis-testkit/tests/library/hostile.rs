@@ -163,7 +163,7 @@ fn limits_are_kept() {
     let bytes = sample(Kind::Counting);
     let filter = AnyFilter::decode(&bytes, Limits::default()).unwrap();
     let need = filter.params().named()[0].1 * 4 / 8;
-    let refused = AnyFilter::decode(&bytes, Limits { memory: need - 8 }).unwrap_err();
+    let refused = AnyFilter::decode(&bytes, Limits::memory(need - 8)).unwrap_err();
     assert!(matches!(refused, WireError::Limit { field: "sections", .. }), "{refused}");
 }
 

@@ -36,5 +36,6 @@ mod plan;
 mod rank_indexed;
 mod rates;
 mod rooms;
+mod serde;
 mod threads;
 mod traffic;

@@ -27,7 +27,7 @@ fn the_plain_filter_is_the_best_there_is() {
         (10_000, 2_000, Some(0.01), Some(0.05)),
     ];
     for (keys, bytes, margin, churn) in cases {
-        let goal = Goal { churn, ..goal(keys, bytes, margin) };
+        let goal = goal(keys, bytes, margin).churn(churn);
         let plan = Plan::of(Kind::Bloom, &goal).unwrap();
         let needed = |params: AnyParams| {
             let traffic = params.traffic(keys, churn);
@@ -83,7 +83,7 @@ fn messages_of_every_kind_keep_to_the_limit() {
     for &kind in Kind::ALL {
         for churn in [None, Some(0.02)] {
             let bytes = if churn.is_some() { 420 } else { 2_900 };
-            let mut asked = Goal { churn, ..goal(keys, bytes, None) };
+            let mut asked = goal(keys, bytes, None).churn(churn);
             if kind == Kind::RankMap {
                 asked.needs = vec![Operation::Values(4)];
             }
@@ -103,7 +103,7 @@ fn messages_of_every_kind_keep_to_the_limit() {
             let most = plan.traffic.delta.unwrap_or(plan.traffic.snapshot).most();
             assert!(most <= bytes as f64, "{kind:?} {plan:?}");
             // A rate a tenth lower does not fit, planned for as a rate; of the plain filter the test above says more.
-            let lower = Goal { size: Size::Rate(plan.predicted.rate * 0.9), ..asked.clone() };
+            let lower = asked.clone().size(Size::Rate(plan.predicted.rate * 0.9));
             if let (Ok(lower), true) = (Plan::of(kind, &lower), kind != Kind::Bloom) {
                 let most = lower.traffic.delta.unwrap_or(lower.traffic.snapshot).most();
                 assert!(most > bytes as f64, "{kind:?} {churn:?}: {lower:?}");

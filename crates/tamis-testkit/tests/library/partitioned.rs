@@ -367,7 +367,7 @@ fn fills_of_overfull_filters_are_predicted() {
         println!("{params:?}: predicted {expected}, measured {}", filter.fill());
         assert!((expected / filter.fill() - 1.0).abs() < 0.005, "{params:?}");
     }
-    let goal = Goal { fixed: vec![("bits".into(), 1000)], ..Goal::rate(1_000_000, 0.01) };
+    let goal = Goal::rate(1_000_000, 0.01).params([("bits", 1000)]);
     assert!(AnyParams::plan(Kind::Partitioned, &goal).is_err());
 }
 
@@ -392,8 +392,7 @@ fn groups_that_are_not_stored_take_no_time() {
 #[test]
 fn settled_params_are_kept() {
     let plan = |size: Size, fixed: &[(&str, u64)]| {
-        let fixed = fixed.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-        let goal = Goal { fixed, ..Goal::sized(20_000, size) };
+        let goal = Goal::sized(20_000, size).params(fixed.iter().copied());
         AnyParams::plan(Kind::Partitioned, &goal)
     };
     let rate = Size::Rate(0.01);
@@ -433,7 +432,7 @@ fn settled_params_are_kept() {
     assert_eq!(nearest(beyond), nearest(plain));
     // Whoever settles the candidates may wait as long as they take.
     let many = vec![("candidates".to_string(), 16)];
-    let goal = Goal { fixed: many, ..Goal::rate(10_000_000_000, 0.01) };
+    let goal = Goal::rate(10_000_000_000, 0.01).params(many);
     assert!(AnyParams::plan(Kind::Partitioned, &goal).unwrap().predict(goal.keys).rate <= 0.01);
     assert!(
         refusal(Size::BitsPerKey(2.0), &[("groups", 20_000), ("candidates", 64)])

@@ -5,7 +5,7 @@ use tamis::{AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, Size};
 use tamis_report::keys::KeyStream;
 
 fn goal(goal: Goal, fixed: &[(&str, u64)]) -> Goal {
-    Goal { fixed: fixed.iter().map(|&(name, value)| (name.into(), value)).collect(), ..goal }
+    goal.params(fixed.iter().copied())
 }
 
 /// The rate of each choice of functions is promised and kept, for a plan by rate and one by memory.
@@ -48,7 +48,7 @@ fn thirty_two_bits_are_counted() {
     let rate = |family| {
         let fixed: Vec<_> = fixed.into_iter().chain([("family", family)]).collect();
         let goal = goal(Goal::sized(KEYS, Size::BitsPerKey(4096.0)), &fixed);
-        let goal = Goal { size: Size::Memory(1 << 30), ..goal };
+        let goal = goal.size(Size::Memory(1 << 30));
         AnyParams::plan(Kind::Partitioned, &goal).unwrap().predict(KEYS).rate
     };
     let floor = KEYS as f64 / 4_294_967_296.0;

@@ -16,7 +16,7 @@ fn digests(hasher: Hasher) -> Vec<Digest> {
 }
 
 fn in_pieces(bits: u64, effort: Effort) -> Packing {
-    Packing { effort, piece_bits: Some(bits) }
+    Packing::from(effort).in_pieces(bits)
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_packed_filter_answers_as_the_unpacked_one_does() {
 fn an_answer_takes_the_memory_of_one_piece() {
     let filter = plain();
     let bytes = filter.pack(in_pieces(1024, Effort::Best)).to_vec();
-    let packed = PackedBloom::open(&bytes, Limits { memory: 128 }).unwrap();
+    let packed = PackedBloom::open(&bytes, Limits::memory(128)).unwrap();
     let (found, peak) = memory::peak_of(|| {
         let keys = digests(filter.hasher());
         drop(keys);
@@ -97,7 +97,7 @@ fn an_answer_takes_the_memory_of_one_piece() {
 #[test]
 fn what_cannot_be_read_piece_by_piece_is_refused() {
     let filter = plain();
-    let open = |bytes: &[u8], memory| PackedBloom::open(bytes, Limits { memory }).map(|_| ());
+    let open = |bytes: &[u8], memory| PackedBloom::open(bytes, Limits::memory(memory)).map(|_| ());
     let whole = filter.pack(Effort::Best).to_vec();
     assert!(open(&whole, 1 << 20).unwrap_err().to_string().contains("not cut into pieces"));
     assert!(matches!(open(&filter.encode().to_vec(), 1 << 20), Err(WireError::Value { .. })));
@@ -110,7 +110,7 @@ fn what_cannot_be_read_piece_by_piece_is_refused() {
         damaged[at] ^= 0x41;
         assert!(open(&damaged, 1 << 30).is_err(), "byte {at}");
         let Some(forged) = repair(&damaged) else { continue };
-        if let Ok(packed) = PackedBloom::open(&forged, Limits { memory: 1 << 20 }) {
+        if let Ok(packed) = PackedBloom::open(&forged, Limits::memory(1 << 20)) {
             for digest in digests(filter.hasher()).into_iter().take(20) {
                 let _ = packed.contains_digest(digest);
             }

@@ -5,8 +5,7 @@ use tamis::internals::compressed::optimise::{Demand, least_bits};
 use tamis::{AnyParams, Goal, Kind, Minimise, Operation, Plan, PlanError, Size, choose};
 
 fn goal(keys: u64, size: Size, fixed: &[(&str, u64)]) -> Goal {
-    let fixed = fixed.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-    Goal { fixed, ..Goal::sized(keys, size) }
+    Goal::sized(keys, size).params(fixed.iter().copied())
 }
 
 fn is_balanced(kind: Kind) -> bool {
@@ -77,9 +76,8 @@ fn no_plan_is_out_of_all_proportion() {
     );
     assert!(said(2.2e-6).to_string().contains("122 bits per key"));
     // What the user settles is built.
-    let fixed = vec![("fingerprint".to_string(), 8)];
-    let settled = Goal { fixed, ..Goal::rate(1000, 1e-6) };
-    assert!(AnyParams::plan(Kind::BlockedRank, &settled).is_ok());
+    let fixed = Goal::rate(1000, 1e-6).params([("fingerprint", 8)]);
+    assert!(AnyParams::plan(Kind::BlockedRank, &fixed).is_ok());
 }
 
 /// Planning takes a tenth of a second at most; here five times that are allowed, because others use the machine too.
@@ -92,7 +90,7 @@ fn planning_is_quick_for_every_kind_at_every_goal() {
     for &kind in Kind::ALL {
         for (keys, rate) in [(12_345, 1e-15), (1_000_000, 1e-15), (1_000_000, 0.5), (300_000, 1e-6)]
         {
-            let goal = Goal { churn: Some(0.001), ..Goal::rate(keys, rate) };
+            let goal = Goal::rate(keys, rate).churn(0.001);
             let before = spent();
             let planned = Plan::of(kind, &goal).is_ok();
             // Systems that do not say are not asked.
@@ -198,7 +196,7 @@ fn senseless_goals_are_refused() {
 
 #[test]
 fn candidates_come_with_the_least_memory_first() {
-    let goal_of = |minimise| Goal { minimise, ..Goal::rate(1_000_000, 0.001) };
+    let goal_of = |minimise| Goal::rate(1_000_000, 0.001).minimise(minimise);
     let plans = choose(&goal_of(Minimise::Memory)).unwrap();
     assert_eq!(plans.len(), Kind::ALL.len());
     assert_eq!(plans[0].params.kind(), Kind::Compressed);
@@ -245,7 +243,7 @@ fn kinds_have_one_number_and_one_name_each() {
 fn only_kinds_that_can_do_it_are_candidates() {
     use Operation::{Count, Grow, Insert, Merge, Remove, Values};
     let able = |needs: &[Operation]| -> Vec<Kind> {
-        let goal = Goal { needs: needs.to_vec(), ..Goal::rate(10_000, 0.01) };
+        let goal = Goal::rate(10_000, 0.01).needs(needs.to_vec());
         let mut kinds: Vec<Kind> =
             choose(&goal).unwrap().iter().map(|plan| plan.params.kind()).collect();
         kinds.sort_by_key(|kind| kind.id());
@@ -268,18 +266,18 @@ fn only_kinds_that_can_do_it_are_candidates() {
     assert_eq!(able(&[Values(8), Count]), [Kind::DLeft]);
     assert!(!able(&[Grow]).contains(&Kind::Counting));
     // The value bits are those of the layout.
-    let goal = Goal { needs: vec![Values(5)], ..Goal::rate(10_000, 0.01) };
+    let goal = Goal::rate(10_000, 0.01).needs([Values(5)]);
     for plan in choose(&goal).unwrap() {
         let name = if plan.params.kind() == Kind::DLeft { "value" } else { "extra" };
         assert!(plan.params.named().contains(&(name, 5)), "{:?}", plan.params);
     }
     let refused = |kind, needs: &[Operation]| {
-        let goal = Goal { needs: needs.to_vec(), ..Goal::rate(10_000, 0.01) };
+        let goal = Goal::rate(10_000, 0.01).needs(needs.to_vec());
         Plan::of(kind, &goal).unwrap_err().to_string()
     };
     let said = refused(Kind::Bloom, &[Insert, Remove]);
     assert!(said.starts_with("bloom cannot remove; of all kinds counting, "), "{said}");
-    let goal = Goal { needs: vec![Values(8), Merge, Insert], ..Goal::rate(10, 0.1) };
+    let goal = Goal::rate(10, 0.1).needs([Values(8), Merge, Insert]);
     assert!(choose(&goal).is_ok());
     let said = refused(Kind::RankMap, &[Values(99)]);
     assert!(said.contains("value = 99"), "{said}");
@@ -318,7 +316,7 @@ fn a_limit_that_cannot_be_kept_is_named_with_the_nearest_that_can() {
         let PlanError::Limit { nearest, .. } = refused else { panic!("{said}") };
         nearest
     };
-    let goal = Goal { churn: Some(0.01), ..Goal::rate(50_000, 0.01) };
+    let goal = Goal::rate(50_000, 0.01).churn(0.01);
     let mut tight = goal.clone();
     tight.at_most.bits_per_key = Some(3.0);
     let found = nearest(&tight, "bits of memory per key", "had; the nearest");
@@ -356,7 +354,7 @@ fn senseless_limits_are_refused() {
     goal.at_most.delta_bytes = Some(1000);
     assert_eq!(choose(&goal), Err(PlanError::NoChurn));
     for churn in [0.0, -0.1, 1.1, f64::NAN] {
-        let goal = Goal { churn: Some(churn), ..Goal::rate(1000, 0.01) };
+        let goal = Goal::rate(1000, 0.01).churn(churn);
         assert!(matches!(choose(&goal), Err(PlanError::Churn { .. })));
     }
     for bits in [0.0, -1.0, f64::NAN] {
@@ -371,7 +369,7 @@ fn senseless_limits_are_refused() {
 fn the_smallest_message_is_that_of_the_optimiser() {
     for (rate, churn) in [(0.1, None), (0.03, None), (0.1, Some(0.05))] {
         let keys = 100_000;
-        let goal = Goal { minimise: Minimise::Wire, churn, ..Goal::rate(keys, rate) };
+        let goal = Goal::rate(keys, rate).minimise(Minimise::Wire).churn(churn);
         let plan = Plan::of(Kind::Bloom, &goal).unwrap();
         let message = churn.map_or(Message::Snapshot, |changed| Message::Delta { changed });
         let best = least_bits(&Demand::new(keys, message), rate).unwrap();
@@ -388,7 +386,7 @@ fn the_smallest_message_is_that_of_the_optimiser() {
 fn every_kind_answers_at_once_for_any_number_of_keys() {
     // The time is measured in records/2026-11-15-planner.md; here it must only end.
     for keys in [0, 1, 10_000_000_000] {
-        let goal = Goal { churn: Some(0.01), minimise: Minimise::Wire, ..Goal::rate(keys, 1e-3) };
+        let goal = Goal::rate(keys, 1e-3).churn(0.01).minimise(Minimise::Wire);
         let plans = choose(&goal).unwrap();
         assert_eq!(plans.len(), Kind::ALL.len());
         for plan in plans {
@@ -401,7 +399,7 @@ fn every_kind_answers_at_once_for_any_number_of_keys() {
 #[test]
 fn every_plan_explains_itself_with_its_own_numbers() {
     for keys in [0, 1, 200_000] {
-        let goal = Goal { churn: Some(0.01), ..Goal::rate(keys, 0.002) };
+        let goal = Goal::rate(keys, 0.002).churn(0.01);
         for plan in choose(&goal).unwrap() {
             let text = plan.explain(keys);
             let kind = plan.params.kind().name();

@@ -216,8 +216,7 @@ fn strangers_meet_the_rate_of_the_fill() {
         (Kind::BalancedTwoChoice, 18.0, vec![]),
     ];
     for (kind, bits, fixed) in sizes {
-        let fixed = fixed.into_iter().map(|(name, value)| (String::from(name), value)).collect();
-        let goal = Goal { fixed, ..Goal::sized(100_000, Size::BitsPerKey(bits)) };
+        let goal = Goal::sized(100_000, Size::BitsPerKey(bits)).params(fixed);
         let params = AnyParams::plan(kind, &goal).unwrap();
         let mut filter = params.build(Hasher::default()).unwrap();
         let stream = KeyStream::new(11);

@@ -43,7 +43,7 @@ const ROOMS: [&str; 30] = [
 ];
 
 /// What is above all of these.
-const ROOFS: [&str; 2] = ["sharded", "lib"];
+const ROOFS: [&str; 4] = ["sharded", "serde", "internals", "lib"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tamis/src")

@@ -172,7 +172,7 @@ pub(super) fn load(call: &mut Call<'_>) -> Answer {
         return Err("ERR item exists".into());
     }
     let memory = settings::FILTER_BYTES.get();
-    let limits = if call.is_replay() { Limits::NONE } else { Limits { memory } };
+    let limits = if call.is_replay() { Limits::NONE } else { Limits::memory(memory) };
     let refuse = |error: WireError| Refusal::from(format!("ERR {error}"));
     let mut data = call.argument(3);
     let frame = Frame::read(&mut data, limits).map_err(refuse)?;

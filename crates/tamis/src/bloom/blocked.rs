@@ -70,6 +70,7 @@ impl Filter for BlockedBloom {
     }
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        assert_eq!(digests.len(), answers.len(), "an answer for each digest");
         let (words, blocks) = (self.words.as_slice(), self.params.layout());
         self.backend.contains_many(words, blocks, digests, answers);
     }

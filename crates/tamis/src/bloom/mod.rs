@@ -64,3 +64,16 @@ fn blocked_rate(params: &BlockedParams, ones: impl Iterator<Item = u32>, keys: u
     let sum: f64 = ones.map(|ones| libm::pow(f64::from(ones) / bits, k)).sum();
     (sum / params.blocks() as f64 + digest_floor(keys)).min(1.0)
 }
+
+/// How many distinct keys set `ones` of `positions` positions, `hashes` each: ln(1 - fill) / (k ln(1 - 1/m)). Infinite when
+/// all are set.
+fn estimated_keys(positions: u64, hashes: u32, ones: u64) -> f64 {
+    match ones {
+        0 => 0.0,
+        ones if ones == positions => f64::INFINITY,
+        _ => {
+            let (m, k) = (positions as f64, f64::from(hashes));
+            libm::log1p(-(ones as f64 / m)) / (k * libm::log1p(-1.0 / m))
+        }
+    }
+}

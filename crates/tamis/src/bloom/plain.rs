@@ -62,21 +62,14 @@ impl Bloom {
         Ok(())
     }
 
+    /// How many distinct keys are in, estimated from the fill. Infinite when every bit is set.
+    pub fn estimated_keys(&self) -> f64 {
+        super::estimated_keys(self.params.bits(), self.params.hashes(), self.bits.ones())
+    }
+
     fn check_compatible(&self, other: &Self) -> Result<(), Mismatch> {
         Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
         Mismatch::check_params(&self.params, &other.params)
-    }
-
-    /// How many distinct keys are in, estimated from the fill: ln(1 - fill) / (k ln(1 - 1/m)). Infinite when
-    /// every bit is set.
-    pub fn estimated_keys(&self) -> f64 {
-        let (m, k) = (self.params.bits() as f64, f64::from(self.params.hashes()));
-        match self.bits.ones() {
-            0 => return 0.0,
-            ones if ones == self.params.bits() => return f64::INFINITY,
-            _ => {}
-        }
-        libm::log1p(-self.fill()) / (k * libm::log1p(-1.0 / m))
     }
 }
 

@@ -6,13 +6,14 @@ mod moves;
 mod steps;
 mod wire;
 
-pub use self::flips::Flips;
-pub use self::listed::Listed;
-pub use self::moves::Moves;
-pub use self::steps::Steps;
+pub(crate) use self::flips::Flips;
+pub(crate) use self::listed::Listed;
+pub(crate) use self::moves::Moves;
+pub(crate) use self::steps::Steps;
 
 /// The change itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
     /// Bits that flip.
     Bits(Flips),

@@ -5,6 +5,7 @@ use crate::math::gamma::ln_choose;
 
 /// What matters more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Effort {
     /// The quickest coder that is expected within 0.6% of the entropy.
     Fast,

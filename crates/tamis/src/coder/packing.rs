@@ -8,8 +8,9 @@ use super::{Effort, encode, encode_pieces};
 ///
 /// Pieces make a message somewhat longer, and whoever wants few bits of it need decode only the pieces that they are in
 /// (paper 004, section II-B; [`PackedBloom`](crate::compressed::PackedBloom)). Only arrays of bits are cut: see
-/// [`Kind::packs_an_array`](crate::Kind::packs_an_array).
+/// [`AnyFilter::packs_an_array`](crate::AnyFilter::packs_an_array).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Packing {
     /// What matters more.
     pub effort: Effort,
@@ -24,6 +25,12 @@ impl From<Effort> for Packing {
 }
 
 impl Packing {
+    /// The same, with arrays cut into pieces of `bits` bits, rounded up to a power of two of at least 64.
+    #[must_use]
+    pub fn in_pieces(self, bits: u64) -> Self {
+        Self { piece_bits: Some(bits), ..self }
+    }
+
     /// An array as a frame.
     pub(crate) fn array(self, words: &[u64], bits: u64) -> Vec<u8> {
         match self.piece_bits {

@@ -20,7 +20,7 @@ use crate::wire::Frame;
 /// use tamis::{Bloom, Effort, Limits, Packing, Stored};
 /// let mut filter = Bloom::with_rate(10_000, 0.01)?;
 /// filter.insert("apple");
-/// let packing = Packing { effort: Effort::Best, piece_bits: Some(4096) };
+/// let packing = Packing::from(Effort::Best).in_pieces(4096);
 /// let bytes = filter.pack(packing).to_vec();
 /// let packed = PackedBloom::open(&bytes, Limits::default())?;
 /// assert!(packed.contains("apple")? && !packed.contains("pear")?);

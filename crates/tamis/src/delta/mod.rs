@@ -28,9 +28,8 @@ mod wire;
 
 use alloc::vec::Vec;
 
-pub use crate::change::{Change, Flips, Listed, Moves, Steps};
-
 use crate::any::AnyFilter;
+use crate::change::Change;
 use crate::filter::Filter;
 use crate::spec::{Kind, Label, Mismatch};
 use crate::wire::ContentId;
@@ -50,6 +49,7 @@ pub struct Delta {
 
 /// Why a delta cannot be made, joined or applied. The filter is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DeltaError {
     /// The filters cannot be compared.
     #[error(transparent)]
@@ -130,9 +130,22 @@ impl Delta {
         self.label
     }
 
-    /// The change itself.
-    pub fn change(&self) -> &Change {
-        &self.change
+    /// How many bits, counters or identities change; of identities, those that go.
+    pub fn changed(&self) -> u64 {
+        match &self.change {
+            Change::Bits(flips) => flips.count(),
+            Change::Listed(listed) => listed.flips().count(),
+            Change::Counters(steps) => steps.count(),
+            Change::Identities(moves) => moves.count().0,
+        }
+    }
+
+    /// How many identities come; `None` for kinds that keep none.
+    pub fn inserted(&self) -> Option<u64> {
+        match &self.change {
+            Change::Identities(moves) => Some(moves.count().1),
+            _ => None,
+        }
     }
 
     /// Turns the base into the result; any other filter, and the base too if the delta turns out to be damaged, stays as it is.
@@ -186,6 +199,7 @@ impl Delta {
 mod tests {
     use super::*;
     use crate::any::AnyParams;
+    use crate::change::Moves;
     use crate::digest::Hasher;
     use crate::entry::Entry;
     use crate::spec::Goal;

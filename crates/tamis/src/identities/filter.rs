@@ -40,8 +40,8 @@ impl<T: Table> Filter for Identities<T> {
     }
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        let len = digests.len().min(answers.len());
-        self.table.contains_many(&digests[..len], &mut answers[..len]);
+        assert_eq!(digests.len(), answers.len(), "an answer for each digest");
+        self.table.contains_many(digests, answers);
     }
 
     #[inline]

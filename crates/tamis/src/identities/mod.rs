@@ -216,6 +216,12 @@ impl<T: Table> Identities<T> {
         self.table.used()
     }
 
+    /// How many distinct keys are in, estimated from the distinct identities. Infinite when all are in.
+    pub fn estimated_keys(&self) -> f64 {
+        let universe = T::universe(&self.table.params()) as f64;
+        libm::log1p(-(self.table.distinct() as f64) / universe) / libm::log1p(-1.0 / universe)
+    }
+
     /// All that is in, in order of identity and value: enough to build the filter anew, without the keys.
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();

@@ -10,6 +10,7 @@ use crate::spec::{Goal, Kind, Minimise, Operation, PlanError, Prediction, Size, 
 
 /// One kind's answer to a goal.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Plan {
     /// The layout that would be built.
     pub params: AnyParams,

@@ -257,6 +257,7 @@ impl<F: Filter> Filter for Sharded<F> {
     }
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        assert_eq!(digests.len(), answers.len(), "an answer for each digest");
         let mut groups = Groups::new(self.shards.len(), digests.len());
         let chunk = groups.chunk();
         let mut told = vec![false; chunk];

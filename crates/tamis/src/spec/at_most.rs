@@ -10,6 +10,7 @@ use super::PlanError;
 /// Limits are promises for the filter that will be built, not for the mean of many: sizes that vary from filter to filter
 /// keep five standard deviations away from theirs, and blocks of fingerprint kinds, which models know to some per cent, a twentieth.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct AtMost {
     /// Bits of memory held, over keys.
     pub bits_per_key: Option<f64>,
@@ -23,6 +24,7 @@ pub struct AtMost {
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Limited {
     /// [`AtMost::bits_per_key`].
     BitsPerKey,

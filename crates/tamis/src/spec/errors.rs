@@ -10,6 +10,7 @@ use crate::digest::Hasher;
 /// The filter cannot take the key; it is unchanged by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the filter is full at {keys} keys; build a larger one or allow it to grow")]
+#[non_exhaustive]
 pub struct Full {
     /// Keys in the filter.
     pub keys: u64,
@@ -25,6 +26,7 @@ pub struct Absent;
 /// Two filters cannot be combined; neither has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the filters differ in {field}: {left} and {right}")]
+#[non_exhaustive]
 pub struct Mismatch {
     /// Which header field or parameter differs.
     pub field: &'static str,
@@ -90,6 +92,7 @@ impl MergeError {
 
 /// Why a table cannot be laid out anew; it is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResizeError {
     /// Filters of this kind keep the layout that they were built with.
     #[error("{0} filters cannot be laid out anew; build one from the keys")]
@@ -109,6 +112,7 @@ pub struct Invalid(pub &'static str);
 
 /// Why a filter was not built from its keys.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// There is no such filter.
     #[error(transparent)]

@@ -8,6 +8,7 @@ use crate::bits::Line;
 
 /// How large the filter shall be: by what it promises, or by what it may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Size {
     /// At most this rate, in the least memory.
     Rate(f64),
@@ -30,6 +31,7 @@ pub enum Size {
 
 /// What a filter must be able to do beyond answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Operation {
     /// Take keys one by one.
     Insert,
@@ -61,6 +63,7 @@ impl Operation {
 
 /// What matters most among the filters that meet a goal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Minimise {
     /// Memory, and a tenth of it more for every block beyond the first that a lookup reads.
     #[default]
@@ -92,8 +95,7 @@ impl Minimise {
 ///
 /// ```
 /// use tamis::{Goal, Kind, Operation, choose};
-/// let mut goal = Goal::rate(1_000_000, 0.001);
-/// goal.needs = vec![Operation::Insert, Operation::Remove];
+/// let mut goal = Goal::rate(1_000_000, 0.001).needs([Operation::Insert, Operation::Remove]);
 /// goal.at_most.blocks = Some(1.5);
 /// let plans = choose(&goal)?;
 /// assert_eq!(plans[0].params.kind(), Kind::BlockedRank);
@@ -101,6 +103,7 @@ impl Minimise {
 /// # Ok::<(), tamis::PlanError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Goal {
     /// How many keys will be in. 0 is legal.
     pub keys: u64,
@@ -136,6 +139,48 @@ impl Goal {
             churn: None,
             minimise: Minimise::default(),
         }
+    }
+
+    /// The same goal, sized otherwise.
+    #[must_use]
+    pub fn size(mut self, size: Size) -> Self {
+        self.size = size;
+        self
+    }
+
+    /// The same goal with these params fixed, by name.
+    #[must_use]
+    pub fn params<N: Into<String>>(mut self, params: impl IntoIterator<Item = (N, u64)>) -> Self {
+        self.fixed.extend(params.into_iter().map(|(name, value)| (name.into(), value)));
+        self
+    }
+
+    /// The same goal for a filter that can do all of these.
+    #[must_use]
+    pub fn needs(mut self, needs: impl IntoIterator<Item = Operation>) -> Self {
+        self.needs = needs.into_iter().collect();
+        self
+    }
+
+    /// The same goal within these limits.
+    #[must_use]
+    pub fn at_most(mut self, at_most: AtMost) -> Self {
+        self.at_most = at_most;
+        self
+    }
+
+    /// The same goal where this share of the keys is replaced from one delta to the next.
+    #[must_use]
+    pub fn churn(mut self, churn: impl Into<Option<f64>>) -> Self {
+        self.churn = churn.into();
+        self
+    }
+
+    /// The same goal where this matters most.
+    #[must_use]
+    pub fn minimise(mut self, minimise: Minimise) -> Self {
+        self.minimise = minimise;
+        self
     }
 
     /// The keys to size for: a filter for nothing is built like one for a single key.

@@ -4,6 +4,7 @@ use crate::digest::Hasher;
 
 /// What stands on every filter's label, and at the head of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Label {
     /// Hash function and seed.
     pub hasher: Hasher,

@@ -29,6 +29,7 @@ pub(crate) fn narrow(value: u64) -> u32 {
 /// A parameter has a value that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("parameter {name} = {value}: {expected}")]
+#[non_exhaustive]
 pub struct InvalidParam {
     /// The parameter's name.
     pub name: &'static str,

@@ -6,6 +6,7 @@ use super::{InvalidParam, Limited};
 
 /// Why a goal cannot be planned for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The rate is not a probability that a filter can have.
     #[error("rate {rate} is not between 0 and 1; write for example 1% or 0.001")]

@@ -5,6 +5,7 @@ const DEVIATIONS: f64 = 5.0;
 
 /// What a filter with given params and keys will do, from its model.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Prediction {
     /// Expected rate, over all filters of this layout with so many random keys.
     pub rate: f64,
@@ -31,6 +32,7 @@ pub(crate) fn digest_floor(keys: u64) -> f64 {
 
 /// A number of bytes that varies from filter to filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Bytes {
     /// The mean.
     pub mean: f64,
@@ -51,6 +53,7 @@ impl Bytes {
 
 /// What a filter takes on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Traffic {
     /// A packed snapshot ([`Stored::pack`](crate::Stored::pack), with the best effort).
     pub snapshot: Bytes,

@@ -9,6 +9,7 @@ use super::{Invalid, InvalidParam};
 /// The time follows from the memory and from the bytes that come: at most a second of processor time for every gigabyte that is
 /// allowed, and four microseconds for every byte of input. So a few bytes that claim much are answered or refused at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Most bytes of memory that are held at once while reading, everything included: the filter or delta itself, stored bytes that
     /// have to be unpacked, lists that the filter is built from. Beyond it there is a megabyte at most, for small things.
@@ -26,12 +27,18 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// At most `bytes` bytes of memory.
+    pub const fn memory(bytes: u64) -> Self {
+        Self { memory: bytes }
+    }
+
     /// No limit but the memory of the machine: for bytes that come from oneself.
     pub const NONE: Self = Self { memory: u64::MAX };
 }
 
 /// Why bytes were refused. Every case names the field of the format that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WireError {
     /// The input does not start as the format does.
     #[error("magic: this is not a tamis file")]

@@ -20,6 +20,7 @@ pub(super) const CHECKSUM: usize = 8;
 /// What the bytes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Object {
     /// A whole filter.
     Filter = 1,
@@ -30,6 +31,7 @@ pub enum Object {
 /// How the data of a section is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Encoding {
     /// Little-endian words as they lie in memory, 64-byte aligned, so that they can be mapped.
     Raw = 0,
@@ -86,6 +88,7 @@ impl Section {
 
 /// Everything that stands before the sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Header {
     /// What the bytes hold.
     pub object: Object,
