@@ -1,30 +1,30 @@
 //! The small traits that all filters share, and the laws they keep.
 //!
-//! Structures work on [`Digest`]s; the key-level methods are provided. Union, merging and growth are inherent
-//! to each filter, because they differ honestly.
-//!
-//! # Laws
-//!
-//! 1. **No false negative.** After `insert(x)` has returned `Ok`, `contains(x)` is true until `x` has been
-//!    removed as often as it was inserted, whatever else is inserted or removed meanwhile. (Removing a
-//!    key that was never inserted may break this for another key: see [`Remove`].)
-//! 2. **All or nothing.** An operation that returns an error has changed nothing.
-//! 3. **Undo.** `insert(x)` and then `remove(x)` restores the content id, unless a counter is saturated.
-//! 4. **Counts are never low.** `count(x)`, where it is known, is at least the number of times that `x` is in.
-//! 5. **Batches are plain.** A batch method does what its single twin does, key after key, only faster. An insertion that
-//!    fails ends its batch; a removal that fails is passed over.
-//! 6. **No panic.** Any digest, any parameters that were accepted, any order of calls.
-//! 7. **Footprint is memory.** `footprint()` is the heap memory held, to the bit.
-//! 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes again.
-//!
-//! `tamis-testkit` runs every filter through these laws, planned ones and, in its model test, any legal layout with any history.
+//! Structures work on [`Digest`]s; methods that take keys are provided.
 
 use crate::bits::AHEAD;
 use crate::digest::{Digest, Hasher};
 use crate::key::Key;
 use crate::spec::{Absent, Full, Label};
 
-/// Answers "is this key in the set?": no means no, yes means yes or, with a small probability, no.
+/// Answers "is this key in the set?": `false` means absent; `true` means probably present, for an absent key
+/// passes with probability [`rate`](Self::rate).
+///
+/// # Laws
+///
+/// 1. **No false negative.** After `insert(x)` has returned `Ok`, `contains(x)` is true until `x` has been
+///    removed as often as it was inserted, whatever else is inserted or removed meanwhile. (Removing a
+///    key that was never inserted may break this for another key: see [`Remove`].)
+/// 2. **All or nothing.** An operation that returns an error has changed nothing.
+/// 3. **Undo.** `insert(x)` and then `remove(x)` restores the content id, unless a counter is saturated.
+/// 4. **Counts are never low.** `count(x)`, where it is known, is at least the number of times that `x` is in.
+/// 5. **Batches are plain.** A batch method does what its single twin does, key after key, only faster. An insertion that
+///    fails ends its batch; a removal that fails is passed over.
+/// 6. **No panic.** Any digest, any parameters that were accepted, any order of calls.
+/// 7. **Footprint is memory.** `footprint()` is the heap memory held, to the bit.
+/// 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes again.
+///
+/// `tamis-testkit` runs every filter through these laws, planned ones and, in its model test, any legal layout with any history.
 pub trait Filter {
     /// Hash function, seed, keys and planned keys.
     fn label(&self) -> Label;

@@ -59,6 +59,15 @@ pub mod dleft {
     }
 }
 
+pub mod fast_table {
+    pub use crate::fast_table::museum::*;
+    pub use crate::fast_table::*;
+
+    pub mod model {
+        pub use crate::fast_table::model::*;
+    }
+}
+
 pub mod math {
     pub use crate::math::*;
 }

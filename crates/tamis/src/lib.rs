@@ -36,14 +36,14 @@
 //! # Themes
 //!
 //! - **Keys are bytes** ([`Key`]); a [`Hasher`] turns them into [`Digest`]s, and filters see only those.
-//! - **Small traits**: [`Filter`], [`Insert`], [`Remove`], [`Count`], [`Stored`], with their laws in
-//!   [`filter`].
+//! - **Small traits**: [`Filter`], [`Insert`], [`Remove`], [`Count`], [`Stored`], with their laws at
+//!   [`Filter`]; common methods are on the types as well.
 //! - **Sizes come from goals**: a [`Goal`] (keys and a rate, or memory) becomes params, and [`Prediction`] says what
 //!   they will do: rate, memory, wire size, memory accesses. A goal may also say what the filter must be able to do
 //!   ([`Operation`]), what it may take ([`AtMost`]) and what matters most ([`Minimise`]); [`choose`] then lists the kinds that meet it, best
 //!   first, each with its [`Plan`], and [`Traffic`] says how long snapshots and deltas are.
 //! - **Batches** (`insert_many`, `contains_many`, `remove_many`) fetch memory ahead; **threads** share a filter through `Sharded` or the
-//!   [atomic filters](bloom::atomic), and build one together with `AnyParams::build_in_parallel`.
+//!   [atomic filters](AtomicBloom), and build one together with `AnyParams::build_in_parallel`.
 //! - **One wire format** ([`wire`]): checked from the first byte to the last, or opened in place.
 //!
 //! # Limits
@@ -127,6 +127,7 @@ pub use dleft::DLeft;
 pub use entry::Entry;
 pub use fast_table::FastTable;
 pub use filter::{Count, Filter, Insert, Remove};
+pub use identities::Identities;
 pub use key::Key;
 pub use partitioned::PartitionedBloom;
 pub use plan::{Plan, choose};

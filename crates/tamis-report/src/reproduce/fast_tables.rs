@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::Hasher;
-use tamis::fast_table::{
+use tamis::internals::fast_table::{
     Accesses, Basic, Chained, DLeft, FastTable, Layout, Pruned, Shared, TableParams, model,
 };
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tamis::fast_table::{
+use tamis::internals::fast_table::{
     Accesses, Basic, Chained, DLeft, FastTable, Layout, MAX_BUCKETS, MAX_HASHES, Pruned, Shared,
     TableParams,
 };

@@ -4,7 +4,7 @@
 //! four standard deviations of their difference, with the spread between our tables, and by half a unit of the last printed place.
 
 use tamis::Hasher;
-use tamis::fast_table::{
+use tamis::internals::fast_table::{
     Accesses, Basic, Chained, DLeft, FastTable, Layout, Pruned, Shared, TableParams, model,
 };
 use tamis_report::keys::KeyStream;

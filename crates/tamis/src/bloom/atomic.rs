@@ -1,20 +1,4 @@
 //! Plain and blocked Bloom filters that several threads fill and ask at once, without locks.
-//!
-//! # What an answer means while others insert
-//!
-//! - `contains` says yes for every key whose insertion the asking thread can know of: its own, and those of threads
-//!   that it has since joined or heard from, through a lock, a channel or an atomic flag. An insertion that is still under way
-//!   may be seen or not.
-//! - `insert` says true when it set a bit that was zero: the filter answered no when the call began. It says false when others
-//!   had set them all: the filter answers yes without this call. Of several threads that insert the same new key at once
-//!   one at least is told true, unless the bits of other keys make it a yes meanwhile; several may be, each for
-//!   a bit of its own. Whoever needs exactly one takes a sharded filter.
-//!
-//! # When to take them
-//!
-//! For lookups, which are as those of the plain filters and need no lock. Insertions set bit after bit with atomic writes, which are
-//! slower than plain ones, and threads that write to the same lines wait for each other: for many insertions take a sharded filter with
-//! batches.
 
 use core::iter;
 
@@ -27,7 +11,7 @@ use crate::key::Key;
 use crate::spec::Label;
 use crate::stored::Stored;
 
-/// A [`Bloom`] filter that takes keys through a shared reference; see [the module](self) for what its answers mean.
+/// A [`Bloom`] filter that takes keys through a shared reference; see below for what its answers mean.
 ///
 /// It is made from a plain one and becomes one again, in the same memory, and with the bytes that one thread would have made.
 ///
@@ -42,6 +26,22 @@ use crate::stored::Stored;
 /// assert!(filter.contains("apple") && filter.contains("pear"));
 /// # Ok::<(), tamis::PlanError>(())
 /// ```
+///
+/// # What an answer means while others insert
+///
+/// - `contains` says yes for every key whose insertion the asking thread can know of: its own, and those of threads
+///   that it has since joined or heard from, through a lock, a channel or an atomic flag. An insertion that is still under way
+///   may be seen or not.
+/// - `insert` says true when it set a bit that was zero: the filter answered no when the call began. It says false when others
+///   had set them all: the filter answers yes without this call. Of several threads that insert the same new key at once
+///   one at least is told true, unless the bits of other keys make it a yes meanwhile; several may be, each for
+///   a bit of its own. Whoever needs exactly one takes a sharded filter.
+///
+/// # When to take them
+///
+/// For lookups, which are as those of the plain filters and need no lock. Insertions set bit after bit with atomic writes, which are
+/// slower than plain ones, and threads that write to the same lines wait for each other: for many insertions take a sharded filter with
+/// batches.
 pub type AtomicBloom = Atomic<BloomParams>;
 
 /// A [`BlockedBloom`] filter that takes keys through a shared reference; otherwise as [`AtomicBloom`].

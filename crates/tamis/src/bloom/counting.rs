@@ -63,6 +63,7 @@ impl CountingBloom {
     }
 
     /// The counters.
+    #[doc(hidden)]
     pub fn counters(&self) -> &Packed {
         &self.counters
     }

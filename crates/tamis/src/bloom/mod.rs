@@ -20,7 +20,7 @@
 //! n / 2^64 cannot be had, because two keys may share a digest.
 
 #[cfg(target_has_atomic = "64")]
-pub mod atomic;
+mod atomic;
 mod blocked;
 mod counting;
 pub(crate) mod model;

@@ -48,6 +48,7 @@ impl Bloom {
     }
 
     /// The bit array.
+    #[doc(hidden)]
     pub fn bits(&self) -> &BitVec {
         &self.bits
     }

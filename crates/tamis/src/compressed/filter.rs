@@ -121,6 +121,7 @@ impl CompressedBloom {
     }
 
     /// The set positions.
+    #[doc(hidden)]
     pub fn positions(&self) -> &EliasFano {
         &self.positions
     }

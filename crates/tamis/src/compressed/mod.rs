@@ -1,8 +1,8 @@
 //! Compressed Bloom filters: small on the wire, and small in memory while they answer.
 //!
 //! After M. Mitzenmacher, "Compressed Bloom Filters". A Bloom filter with fewer hash functions than usual, in a larger and
-//! sparser array, takes fewer bits at equal rate once its array is compressed. [`model`] and [`optimise`] find the best
-//! array for a message size or a rate; the coders are in [`coder`](crate::coder), and [`Stored::pack`](crate::Stored::pack) sends any filter through them.
+//! sparser array, takes fewer bits at equal rate once its array is compressed. The planner finds the best
+//! array for a message size or a rate; [`Stored::pack`](crate::Stored::pack) sends any filter through them.
 //! [`CompressedBloom`] goes one step further and answers from the compressed form: the positions of the set bits in
 //! Elias-Fano form, with one or two hash functions. [`PackedBloom`] answers from a packed plain filter in pieces, as the paper proposes.
 //!
@@ -37,6 +37,7 @@ use crate::spec::Invalid;
 
 /// Why a set of positions was not built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[doc(hidden)]
 pub enum PositionsError {
     /// The positions, or the parts that should hold them, are not a set.
     #[error(transparent)]

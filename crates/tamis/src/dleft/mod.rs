@@ -31,7 +31,7 @@
 //! of its own choices, after something else has moved out of that one if need be; when that cannot be, the key goes to the overflow, a sorted list of whole identities. A cell counts to
 //! four; what goes beyond is counted in the overflow, so that counts are exact. When the table holds as many identities as it has cells,
 //! it grows to twice the buckets, with remainders a bit shorter: identities, and so answers, stay.
-//! [`grow`](DLeft::grow), [`shrink`](DLeft::shrink) and [`recut`](DLeft::recut) do so on purpose, and need no keys.
+//! [`grow`](crate::Stored::grow), [`shrink`](crate::Stored::shrink) and `recut` do so on purpose, and need no keys.
 //!
 //! # Limits
 //!

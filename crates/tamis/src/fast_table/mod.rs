@@ -27,10 +27,8 @@
 //!
 //! # Layouts
 //!
-//! - [`Pruned`]: an item in one bucket only. The practical one, and what `FastTable<K, V>` is.
-//! - [`Basic`]: an item in all its k buckets.
-//! - [`Shared`]: the same with lists that share their ends.
-//! - [`Chained`]: one bucket a key and no filter; [`DLeft`]: the shortest of d lists. The baselines.
+//! `FastTable<K, V>` has the practical one, [`Pruned`]: an item in one bucket only. The paper's others (an item in all its k
+//! buckets, the same with lists that share their ends, and two baselines without a filter) are for its experiments.
 //!
 //! Every lookup can say what it reads: see [`get_traced`](FastTable::get_traced).
 //!
@@ -44,7 +42,7 @@
 //! At most 2^32 - 1 buckets, and 2^32 - 1 items over all their buckets. Insertions and removals cost several random accesses: a table for
 //! lookups. A table that is sized for a number of keys doubles its buckets beyond it, which reads all keys again. Keys that somebody chooses to fill one bucket
 //! make lookups slow: use a keyed hash against them. For fewer than about two buckets a key the baselines read less
-//! ([`model::beats_chaining_above`]). There is no wire format: send the items.
+//! (`model.rs` says from where on they do not). There is no wire format: send the items.
 //!
 //! On a processor with caches a general hash map answers a single lookup sooner: its byte of control for every slot is
 //! a filter too, and names a place at once, where ours has to read the head of a list first. Batches ([`FastTable::get_many`])
@@ -52,27 +50,23 @@
 //! machines where the counters really are on chip. `records/2026-11-15-fast-tables.md` has the figures.
 
 mod basic;
-mod chained;
 mod counters;
-mod dleft;
 mod layout;
 mod lists;
-pub mod model;
+#[cfg(feature = "internals")]
+pub(crate) mod model;
+#[cfg(feature = "internals")]
+pub(crate) mod museum;
 mod params;
 mod pruned;
-mod shared;
 mod trace;
 
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 
-pub use basic::Basic;
-pub use chained::Chained;
 pub use counters::Counters;
-pub use dleft::DLeft;
-pub use params::{MAX_BUCKETS, MAX_HASHES, TableParams};
+pub use params::TableParams;
 pub use pruned::Pruned;
-pub use shared::Shared;
 pub use trace::{Accesses, Trace};
 
 use self::layout::Place;
@@ -81,14 +75,10 @@ use crate::digest::{Digest, Hasher};
 use crate::key::Key;
 use crate::spec::Invalid;
 
-/// Where a table puts its items: [`Pruned`], [`Basic`], [`Shared`], [`Chained`] or [`DLeft`].
+/// Where a table puts its items: [`Pruned`], or for experiments one of the paper's other layouts.
 pub trait Layout: Place {}
 
 impl Layout for Pruned {}
-impl Layout for Basic {}
-impl Layout for Shared {}
-impl Layout for Chained {}
-impl Layout for DLeft {}
 
 /// An exact map from keys to values; see [the module](self).
 #[derive(Clone, Debug)]
@@ -301,25 +291,5 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
     fn is<Q: Key + ?Sized>(&self, item: u32, key: &Q) -> bool {
         let stored = &self.items[item as usize].0;
         stored.with_bytes(|stored| key.with_bytes(|key| stored == key))
-    }
-}
-
-impl<K: Key, V> FastTable<K, V, Shared> {
-    /// Nodes in use: between one and k for each key.
-    pub fn nodes(&self) -> usize {
-        self.layout.used()
-    }
-}
-
-impl<K: Key, V> FastTable<K, V, DLeft> {
-    /// Whether the key stands in the bucket that is now the least loaded of its own. It need not: another key may have
-    /// filled it up since.
-    pub fn in_least_loaded<Q: Key + ?Sized>(&self, key: &Q) -> Option<bool>
-    where
-        K: Borrow<Q>,
-    {
-        let digest = self.hasher.digest(key);
-        let item = self.find(digest, key, &mut ())?;
-        Some(self.layout.in_least_loaded(item, digest))
     }
 }

@@ -46,16 +46,19 @@ pub struct PartitionedBloom {
 
 impl PartitionedBloom {
     /// The bit array.
+    #[doc(hidden)]
     pub fn bits(&self) -> &BitVec {
         &self.bits
     }
 
     /// The stored choices; `None` where there is nothing to choose.
+    #[doc(hidden)]
     pub fn choices(&self) -> Option<&Packed> {
         self.choices.as_ref()
     }
 
     /// The functions of a group; none if it is empty.
+    #[doc(hidden)]
     pub fn functions(&self, group: u64) -> impl Iterator<Item = u32> {
         let hashes = self.params.hashes();
         let first = group * u64::from(hashes);

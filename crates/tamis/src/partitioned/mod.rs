@@ -23,11 +23,11 @@
 //! plus 1), and questions for it end there. Where every candidate is taken (H = k) nothing is stored or marked, and the filter is a plain one: the plan
 //! for a few keys.
 //!
-//! The group of a key and the candidates are the choices of [`functions`]: ours, or those of the report.
+//! The group of a key and the candidates are choices of the layout ([`Partition`], [`Family`]): ours, or those of the report.
 //!
 //! # Building
 //!
-//! [`assign`] gives the functions that the literal algorithm gives, at two positions for each key and candidate, about 6 ns on
+//! The assignment gives the functions that the literal algorithm gives, at two positions for each key and candidate, about 6 ns on
 //! one core. A plan keeps keys times candidates below 2^32, half a minute: 4096 candidates up to a million keys, fewer beyond. The
 //! array is cut into segments of about 2^17 bits with groups of their own, which are built in the first-level cache and, with the feature `std`, on
 //! all cores at once. Segments are part of the layout: the result does not depend on the number of cores.

@@ -59,6 +59,7 @@ use crate::identities::{Carries, Counts, Identities, Removes, Table as _};
 use crate::spec::{Kind, Operation, ResizeError};
 
 /// What the cells of a table mean; one type a kind.
+#[doc(hidden)]
 pub trait Variant: sealed::Sealed {}
 
 impl<V: sealed::Sealed> Variant for V {}
@@ -96,6 +97,7 @@ mod sealed {
 macro_rules! variant {
     ($name:ident, $kind:ident, $mode:ident, $extra:expr, $doc:expr, $reason:expr, [$($can:ident),*] $($more:item)*) => {
         #[doc = $doc]
+        #[doc(hidden)]
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum $name {}
 
@@ -172,6 +174,7 @@ pub type RankCounting = Rank<Counters>;
 pub type RankMap = Rank<Values>;
 
 /// A rank-indexed filter.
+#[doc(hidden)]
 pub type Rank<V> = Identities<Table<V>>;
 
 impl<V: Variant> Rank<V> {

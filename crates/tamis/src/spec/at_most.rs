@@ -16,7 +16,7 @@ pub struct AtMost {
     pub bits_per_key: Option<f64>,
     /// Bytes of a packed snapshot.
     pub snapshot_bytes: Option<u64>,
-    /// Bytes of a delta after [`Goal::churn`] of the keys were replaced; of a snapshot, for kinds that have no deltas.
+    /// Bytes of a delta after [`churn`](crate::Goal::churn) of the keys were replaced; of a snapshot, for kinds that have no deltas.
     pub delta_bytes: Option<u64>,
     /// Blocks of memory read by a lookup on average, of a member or of a stranger, whichever reads more.
     pub blocks: Option<f64>,

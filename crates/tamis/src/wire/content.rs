@@ -29,11 +29,11 @@ impl fmt::Debug for ContentId {
 }
 
 /// Collects what a [`ContentId`] covers.
-pub struct ContentHasher(Xxh3);
+pub(crate) struct ContentHasher(Xxh3);
 
 impl ContentHasher {
     /// Starts with what all kinds have.
-    pub fn new(kind: Kind, hasher: Hasher, params: &[u64]) -> Self {
+    pub(crate) fn new(kind: Kind, hasher: Hasher, params: &[u64]) -> Self {
         let mut this = Self(Xxh3::new());
         this.0.update(&kind.id().to_le_bytes());
         this.0.update(&[hasher.id() as u8, params.len() as u8]);
@@ -43,17 +43,17 @@ impl ContentHasher {
     }
 
     /// Adds numbers, each as eight little-endian bytes.
-    pub fn numbers(&mut self, numbers: impl Iterator<Item = u64>) {
+    pub(crate) fn numbers(&mut self, numbers: impl Iterator<Item = u64>) {
         numbers.for_each(|number| self.0.update(&number.to_le_bytes()));
     }
 
     /// Adds words as their stored bytes.
-    pub fn words(&mut self, words: &Words) {
+    pub(crate) fn words(&mut self, words: &Words) {
         self.0.update(&words.as_le_bytes());
     }
 
     /// The id.
-    pub fn finish(self) -> ContentId {
+    pub(crate) fn finish(self) -> ContentId {
         ContentId(self.0.digest128())
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `docs/wire.md` gives every byte. Decoding treats its input as hostile: each length is checked against the
-//! bytes that are there, all memory is counted against [`Limits`] before it is allocated, every error names its field,
+//! bytes that are there, all memory is counted against [`Limits`](crate::Limits) before it is allocated, every error names its field,
 //! and decoding ends in the structure's own `validate()`, unless the structure was built by its own insertions. Opening
 //! shared bytes in place checks the header only; `verify` checks the rest.
 
@@ -20,7 +20,8 @@ mod header;
 mod map;
 mod reader;
 
-pub use content::{ContentHasher, ContentId};
+pub(crate) use content::ContentHasher;
+pub use content::ContentId;
 pub use encode::Encoded;
 #[cfg(feature = "std")]
 pub use file::ReadSource;

@@ -1,10 +1,10 @@
 //! The d-left table: several subtables, and every item in the least loaded of its buckets.
 
-use super::counters::Counters;
-use super::layout::Place;
-use super::lists::Lists;
-use super::params::TableParams;
-use super::trace::Trace;
+use super::super::counters::Counters;
+use super::super::layout::Place;
+use super::super::lists::Lists;
+use super::super::params::TableParams;
+use super::super::trace::Trace;
 use crate::address::probes;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;

@@ -3,11 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::counters::Counters;
-use super::layout::Place;
-use super::lists::{NIL, TOO_MANY, nils, reserve};
-use super::params::{MAX_HASHES, TableParams};
-use super::trace::Trace;
+use super::super::counters::Counters;
+use super::super::layout::Place;
+use super::super::lists::{NIL, TOO_MANY, nils, reserve};
+use super::super::params::{MAX_HASHES, TableParams};
+use super::super::trace::Trace;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
 use crate::spec::Invalid;

@@ -14,7 +14,7 @@
 //! trie, before and after routes come and go.
 //!
 //! ```text
-//! cargo run --release -p tamis --example route_lookup
+//! cargo run --release -p tamis-report --example route_lookup
 //! ```
 //!
 //! After S. Dharmapurikar, P. Krishnamurthy, D. Taylor, "Longest prefix matching using Bloom filters", 2003, with the tables of H. Song and
@@ -22,7 +22,7 @@
 
 use std::collections::BTreeSet;
 
-use tamis::fast_table::{Accesses, Chained, Counters, Layout, Pruned, TableParams};
+use tamis::internals::fast_table::{Accesses, Chained, Counters, Layout, Pruned, TableParams};
 use tamis::{Digest, FastTable, Hasher, OutOfMemory};
 
 type Hop = u16;

@@ -1,10 +1,10 @@
 //! The naive table: one bucket a key, a list a bucket, no filter.
 
-use super::counters::Counters;
-use super::layout::Place;
-use super::lists::Lists;
-use super::params::TableParams;
-use super::trace::Trace;
+use super::super::counters::Counters;
+use super::super::layout::Place;
+use super::super::lists::Lists;
+use super::super::params::TableParams;
+use super::super::trace::Trace;
 use crate::address::reduce;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
