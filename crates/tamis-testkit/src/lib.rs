@@ -23,4 +23,5 @@ macro_rules! install_counting_allocator {
     };
 }
 
+pub use model::clock::processor_time;
 pub use tamis_report::memory::CountingAllocator;

@@ -50,7 +50,7 @@ impl Start {
 }
 
 /// Processor time of this thread.
-fn processor_time() -> Duration {
+pub fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -2,10 +2,10 @@
 //!
 //! A case is a kind, a layout that the kind accepts, and a history: inserts, removals, counts, values, batches, merges, shards, growth
 //! far past the plan, coarser identities, writing, packing, opening in place, patching. After every step the laws of
-//! [`tamis::filter`] must hold, and the promises about memory and time. A case that fails is made shorter, and printed
+//! [`tamis::Filter`] must hold, and the promises about memory and time. A case that fails is made shorter, and printed
 //! as a call of [`replay`].
 
-mod clock;
+pub(crate) mod clock;
 mod dice;
 mod history;
 mod layouts;
