@@ -51,16 +51,11 @@ impl Place for Basic {
         Ok(Self { counters: Counters::new(params)?, lists, hashes: params.hashes() })
     }
 
-    fn find<T: Trace>(
-        &self,
-        digest: Digest,
-        is: impl Fn(u32) -> bool,
-        trace: &mut T,
-    ) -> Option<u32> {
-        let home = self.counters.find_home(digest, trace)?;
-        trace.head();
+    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32> {
+        let home = self.counters.find_home(digest, by)?;
+        by.head();
         self.items(home).find(|&item| {
-            trace.node();
+            by.node();
             is(item)
         })
     }
@@ -70,18 +65,12 @@ impl Place for Basic {
         self.counters.prepare(&self.counters.buckets_of(digest))
     }
 
-    fn link<T: Trace>(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut T) {
+    fn link(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         self.counters.raise(&self.counters.buckets_of(digest));
         self.enter(item, digest);
     }
 
-    fn unlink<T: Trace>(
-        &mut self,
-        item: u32,
-        digest: Digest,
-        _: impl Fn(u32) -> Digest,
-        _: &mut T,
-    ) {
+    fn unlink(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         let buckets = self.counters.buckets_of(digest);
         for (&bucket, entry) in buckets.as_slice().iter().zip(item * self.hashes..) {
             self.lists.remove(bucket, entry);

@@ -15,32 +15,27 @@ pub trait Place: Sized + Clone + core::fmt::Debug {
     fn new(params: TableParams) -> Result<Self, OutOfMemory>;
 
     /// The item with this digest for which `is` holds.
-    fn find<T: Trace>(
-        &self,
-        digest: Digest,
-        is: impl Fn(u32) -> bool,
-        trace: &mut T,
-    ) -> Option<u32>;
+    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32>;
 
     /// Makes room for `items` items in all, the next of which has this digest; nothing else changes.
     fn prepare(&mut self, items: u64, digest: Digest) -> Result<(), OutOfMemory>;
 
     /// Links a new item, for which there is room.
-    fn link<T: Trace>(
+    fn link(
         &mut self,
         item: u32,
         digest: Digest,
         digest_of: impl Fn(u32) -> Digest,
-        trace: &mut T,
+        by: &mut impl Trace,
     );
 
     /// Takes an item out of all lists; it is still there for `digest_of`.
-    fn unlink<T: Trace>(
+    fn unlink(
         &mut self,
         item: u32,
         digest: Digest,
         digest_of: impl Fn(u32) -> Digest,
-        trace: &mut T,
+        by: &mut impl Trace,
     );
 
     /// Gives item `from`, the last one, the number `to` of one that was unlinked.

@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::trace::Trace;
 use crate::bits::{self, OutOfMemory};
 use crate::spec::Invalid;
 
@@ -115,6 +116,21 @@ impl Lists {
     #[inline]
     pub(super) fn walk(&self, bucket: u32) -> impl Iterator<Item = u32> {
         core::iter::successors(self.first(bucket), |&number| self.after(number))
+    }
+
+    /// The number of a list for which `is` holds; `by` is told what is read.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        bucket: u32,
+        is: impl Fn(u32) -> bool,
+        by: &mut impl Trace,
+    ) -> Option<u32> {
+        by.head();
+        self.walk(bucket).find(|&item| {
+            by.node();
+            is(item)
+        })
     }
 
     /// Starts fetching the head of a list.

@@ -38,18 +38,9 @@ impl Place for Pruned {
     }
 
     #[inline]
-    fn find<T: Trace>(
-        &self,
-        digest: Digest,
-        is: impl Fn(u32) -> bool,
-        trace: &mut T,
-    ) -> Option<u32> {
-        let home = self.on_chip().find_home(digest, trace)?;
-        trace.head();
-        self.homes.walk(home).find(|&item| {
-            trace.node();
-            is(item)
-        })
+    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32> {
+        let home = self.on_chip().find_home(digest, by)?;
+        self.homes.find(home, is, by)
     }
 
     fn prepare(&mut self, items: u64, digest: Digest) -> Result<(), OutOfMemory> {
@@ -57,24 +48,24 @@ impl Place for Pruned {
         self.all.prepare(items, digest)
     }
 
-    fn link<T: Trace>(
+    fn link(
         &mut self,
         item: u32,
         digest: Digest,
         digest_of: impl Fn(u32) -> Digest,
-        trace: &mut T,
+        by: &mut impl Trace,
     ) {
-        self.all.link(item, digest, &digest_of, trace);
+        self.all.link(item, digest, &digest_of, by);
         let counters = self.all.on_chip();
         let buckets = counters.buckets_of(digest);
         for &bucket in buckets.as_slice() {
             let mut at = self.homes.first(bucket);
             while let Some(other) = at {
-                trace.node();
+                by.node();
                 at = self.homes.after(other);
                 let home = counters.home(&counters.buckets_of(digest_of(other)));
                 if home != bucket {
-                    trace.moved();
+                    by.moved();
                     self.homes.remove(bucket, other);
                     self.homes.push(home, other);
                 }
@@ -83,16 +74,16 @@ impl Place for Pruned {
         self.homes.push(counters.home(&buckets), item);
     }
 
-    fn unlink<T: Trace>(
+    fn unlink(
         &mut self,
         item: u32,
         digest: Digest,
         digest_of: impl Fn(u32) -> Digest,
-        trace: &mut T,
+        by: &mut impl Trace,
     ) {
         let buckets = self.on_chip().buckets_of(digest);
         self.homes.remove(self.on_chip().home(&buckets), item);
-        self.all.unlink(item, digest, &digest_of, trace);
+        self.all.unlink(item, digest, &digest_of, by);
         let counters = self.all.on_chip();
         for (done, &bucket) in buckets.as_slice().iter().enumerate() {
             for other in self.all.items(bucket) {
@@ -100,11 +91,11 @@ impl Place for Pruned {
                 if buckets.as_slice()[..done].iter().any(|&before| theirs.contains(before)) {
                     continue; // Met in that list already.
                 }
-                trace.node();
+                by.node();
                 let before = counters.home_if(&theirs, |at| u64::from(buckets.contains(at)));
                 let home = counters.home(&theirs);
                 if home != before {
-                    trace.moved();
+                    by.moved();
                     self.homes.remove(before, other);
                     self.homes.push(home, other);
                 }

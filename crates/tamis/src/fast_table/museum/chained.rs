@@ -27,34 +27,19 @@ impl Place for Chained {
         Ok(Self { lists: Lists::new(params.buckets())? })
     }
 
-    fn find<T: Trace>(
-        &self,
-        digest: Digest,
-        is: impl Fn(u32) -> bool,
-        trace: &mut T,
-    ) -> Option<u32> {
-        trace.head();
-        self.lists.walk(self.bucket(digest)).find(|&item| {
-            trace.node();
-            is(item)
-        })
+    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32> {
+        self.lists.find(self.bucket(digest), is, by)
     }
 
     fn prepare(&mut self, items: u64, _: Digest) -> Result<(), OutOfMemory> {
         self.lists.prepare(items)
     }
 
-    fn link<T: Trace>(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut T) {
+    fn link(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         self.lists.push(self.bucket(digest), item);
     }
 
-    fn unlink<T: Trace>(
-        &mut self,
-        item: u32,
-        digest: Digest,
-        _: impl Fn(u32) -> Digest,
-        _: &mut T,
-    ) {
+    fn unlink(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         self.lists.remove(self.bucket(digest), item);
     }
 

@@ -46,36 +46,19 @@ impl Place for DLeft {
         Ok(Self { lists: Lists::new(each * u64::from(subtables))?, subtables })
     }
 
-    fn find<T: Trace>(
-        &self,
-        digest: Digest,
-        is: impl Fn(u32) -> bool,
-        trace: &mut T,
-    ) -> Option<u32> {
-        self.buckets(digest).find_map(|bucket| {
-            trace.head();
-            self.lists.walk(bucket).find(|&item| {
-                trace.node();
-                is(item)
-            })
-        })
+    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32> {
+        self.buckets(digest).find_map(|bucket| self.lists.find(bucket, &is, by))
     }
 
     fn prepare(&mut self, items: u64, _: Digest) -> Result<(), OutOfMemory> {
         self.lists.prepare(items)
     }
 
-    fn link<T: Trace>(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut T) {
+    fn link(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         self.lists.push(self.least_loaded(digest), item);
     }
 
-    fn unlink<T: Trace>(
-        &mut self,
-        item: u32,
-        digest: Digest,
-        _: impl Fn(u32) -> Digest,
-        _: &mut T,
-    ) {
+    fn unlink(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         self.buckets(digest).any(|bucket| self.lists.remove(bucket, item));
     }
 

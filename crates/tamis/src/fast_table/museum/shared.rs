@@ -73,17 +73,12 @@ impl Place for Shared {
         Ok(Self { counters, heads, nodes: Vec::new(), free: NIL, used: 0 })
     }
 
-    fn find<T: Trace>(
-        &self,
-        digest: Digest,
-        is: impl Fn(u32) -> bool,
-        trace: &mut T,
-    ) -> Option<u32> {
-        let home = self.counters.find_home(digest, trace)?;
-        trace.head();
+    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32> {
+        let home = self.counters.find_home(digest, by)?;
+        by.head();
         let mut items = self.walk(home).map(|node| self.nodes[node as usize].item);
         items.find(|&item| {
-            trace.node();
+            by.node();
             is(item)
         })
     }
@@ -99,7 +94,7 @@ impl Place for Shared {
         self.counters.prepare(&self.counters.buckets_of(digest))
     }
 
-    fn link<T: Trace>(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut T) {
+    fn link(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         let buckets = self.counters.buckets_of(digest);
         let new = self.node(item, NIL);
         let mut wanted = false;
@@ -130,13 +125,7 @@ impl Place for Shared {
         self.counters.raise(&buckets);
     }
 
-    fn unlink<T: Trace>(
-        &mut self,
-        item: u32,
-        digest: Digest,
-        _: impl Fn(u32) -> Digest,
-        _: &mut T,
-    ) {
+    fn unlink(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         let buckets = self.counters.buckets_of(digest);
         // All of them are looked for before anything is changed: a link may be part of several lists.
         let mut places = [(NIL, NIL); MAX_HASHES as usize];
