@@ -22,6 +22,15 @@ use crate::wire::{Frame, Payload};
 /// The lines that a question reads are predicted to within a twentieth (tests: `a_chosen_plan_keeps_its_promises`).
 pub(crate) const MARGINS: [f64; 2] = [1.0, 1.05];
 
+/// What a table can do that tells copies of an identity apart from one.
+pub(crate) const ALL: &[Operation] = &[
+    Operation::Insert,
+    Operation::Remove,
+    Operation::Count,
+    Operation::Merge,
+    Operation::Grow,
+];
+
 /// A multiset of identities in memory, of one kind. What the methods of a filter promise holds for those of its table.
 pub trait Table: Clone + core::fmt::Debug {
     /// The kind.

@@ -22,13 +22,7 @@ use crate::wire::{Frame, Payload};
 
 impl identities::Table for Table {
     const KIND: Kind = Kind::BlockedRank;
-    const CAN: &'static [Operation] = &[
-        Operation::Insert,
-        Operation::Remove,
-        Operation::Count,
-        Operation::Merge,
-        Operation::Grow,
-    ];
+    const CAN: &'static [Operation] = identities::ALL;
     const REASON: &'static str =
         "one cache line a lookup, and keys can be removed and counted; the quickest of those";
     /// It holds more than its model says if the packed table at the end grows: 0.07% at ten million keys

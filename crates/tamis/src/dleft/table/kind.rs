@@ -22,13 +22,7 @@ use crate::wire::{Frame, Payload};
 
 impl identities::Table for Table {
     const KIND: Kind = Kind::DLeft;
-    const CAN: &'static [Operation] = &[
-        Operation::Insert,
-        Operation::Remove,
-        Operation::Count,
-        Operation::Merge,
-        Operation::Grow,
-    ];
+    const CAN: &'static [Operation] = identities::ALL;
     const VALUES: Option<&'static str> = Some("value");
     const REASON: &'static str =
         "keys can be removed and counted, in less than half the memory of counting";
