@@ -213,7 +213,7 @@ fn a_run_that_fails_later_leaves_nothing_behind() {
     let folder = Folder::new();
     folder.write("keys", numbers(100));
     folder.ok(&["build", "-o", "f", "keys"]);
-    folder.run(&["remove", "f", "-o", "g", "keys"]).refused(&["cannot give keys up"]);
+    folder.run(&["remove", "f", "-o", "g", "keys"]).refused(&["cannot remove keys"]);
     folder.run(&["add", "keys", "-o", "g", "keys"]).refused(&["not a tamis file"]);
     assert_eq!(folder.names(), ["f", "keys"]);
 }

@@ -11,6 +11,7 @@ const DONE: &[&str] = &[
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
+    "crates/tamis-cli/src",
     "crates/tamis-testkit/tests/library/english.rs",
     "docs/decisions",
     "docs/redis-valkey.md",
