@@ -12,6 +12,7 @@ const DONE: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "crates/tamis-cli/src",
+    "crates/tamis-valkey/src",
     "crates/tamis-testkit/tests/library/english.rs",
     "docs/decisions",
     "docs/redis-valkey.md",
