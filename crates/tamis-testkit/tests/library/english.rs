@@ -12,6 +12,16 @@ const DONE: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "crates/tamis-cli/src",
+    "crates/tamis/src/bits",
+    "crates/tamis/src/block",
+    "crates/tamis/src/bloom",
+    "crates/tamis/src/change",
+    "crates/tamis/src/delta",
+    "crates/tamis/src/entry",
+    "crates/tamis/src/partitioned",
+    "crates/tamis/src/plan",
+    "crates/tamis/src/sharded",
+    "crates/tamis/src/wire",
     "crates/tamis-valkey/src",
     "crates/tamis-testkit/tests/library/english.rs",
     "docs/decisions",
@@ -21,7 +31,11 @@ const DONE: &[&str] = &[
 ];
 
 /// What is in a folder of [`DONE`] and has not been gone through yet.
-const NOT_YET: &[&str] = &[];
+const NOT_YET: &[&str] = &[
+    "crates/tamis/src/bloom/model.rs",
+    "crates/tamis/src/partitioned/model.rs",
+    "crates/tamis/src/partitioned/optimise.rs",
+];
 
 /// The first column that comments and Markdown may not reach.
 const COLUMNS: usize = 100;
