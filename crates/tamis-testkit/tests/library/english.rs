@@ -17,9 +17,11 @@ const DONE: &[&str] = &[
     "crates/tamis/src/bloom",
     "crates/tamis/src/change",
     "crates/tamis/src/delta",
+    "crates/tamis/src/dleft",
     "crates/tamis/src/entry",
     "crates/tamis/src/partitioned",
     "crates/tamis/src/plan",
+    "crates/tamis/src/rank_indexed",
     "crates/tamis/src/sharded",
     "crates/tamis/src/wire",
     "crates/tamis-valkey/src",
@@ -33,8 +35,11 @@ const DONE: &[&str] = &[
 /// What is in a folder of [`DONE`] and has not been gone through yet.
 const NOT_YET: &[&str] = &[
     "crates/tamis/src/bloom/model.rs",
+    "crates/tamis/src/dleft/model.rs",
     "crates/tamis/src/partitioned/model.rs",
     "crates/tamis/src/partitioned/optimise.rs",
+    "crates/tamis/src/rank_indexed/model.rs",
+    "crates/tamis/src/rank_indexed/optimise.rs",
 ];
 
 /// The first column that comments and Markdown may not reach.
@@ -112,6 +117,11 @@ fn source(text: &str) -> Vec<Line> {
     lines
 }
 
+/// A text in small letters, without the names of code that it quotes.
+fn prose(text: &str) -> String {
+    text.split('`').step_by(2).collect::<String>().to_lowercase()
+}
+
 /// Whether a word, or one that begins with it, stands in a text.
 fn says(text: &str, word: &str) -> bool {
     let starts = text.match_indices(word).map(|(at, _)| at);
@@ -129,7 +139,7 @@ fn complaints(file: &str, text: &str, avoided: &[Avoided]) -> Vec<String> {
         if columns >= COLUMNS && !is_wide {
             complaints.push(format!("{file}:{number}: {columns} columns, not below {COLUMNS}"));
         }
-        let text = text.to_lowercase();
+        let text = prose(&text);
         for (word, instead) in avoided.iter().filter(|(word, _)| says(&text, word)) {
             complaints.push(format!("{file}:{number}: not \"{word}\" but {instead}"));
         }
@@ -159,7 +169,7 @@ fn what_is_done_is_in_plain_english() {
 fn what_is_not_plain_is_found() {
     let avoided = [("stub".to_owned(), "overflow".to_owned())];
     let long = ["/// ", &"long ".repeat(20), "\n/// | ", &"wide ".repeat(20), "\n"].concat();
-    let code = "let stub = 1; // It Stubs.\nerror(\"a stub\");\n/// unstubbed\n";
+    let code = "let stub = 1; // It Stubs.\nerror(\"a stub\");\n/// unstubbed, `stub`\n";
     let found = complaints("a.rs", &[&long, code].concat(), &avoided);
     let words = |line: usize| format!("a.rs:{line}: not \"stub\" but overflow");
     let columns = "a.rs:1: 104 columns, not below 100".to_owned();

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! subtable 1   | bucket | bucket | ... (B buckets)   bucket     | cell | cell | ... (c cells)
-//! subtable 2   | bucket | bucket | ...               cell       counter (2 bits), remainder, value
+//! subtable 2   | bucket | bucket | ...               cell       counter (2 bits) remainder value
 //! ...                                                remainder  r bits; U = B 2^r identities
 //! subtable d   | bucket | bucket | ...               overflow   entries that found no cell
 //! ```
