@@ -35,9 +35,8 @@
 //! before. If that fails too, the key goes to the overflow, a sorted list of entries. A cell
 //! counts to four; further copies are counted in the overflow, so that counts are exact. When the
 //! table holds as many identities as it has cells, it grows to twice the buckets, with remainders
-//! one bit shorter: identities, and so answers, stay. [`grow`](DLeft::grow),
-//! [`shrink`](DLeft::shrink) and [`recut`](DLeft::recut) change the layout when you ask for it,
-//! and need no keys.
+//! one bit shorter: identities, and so answers, stay. `grow`, `shrink` and `recut` change the
+//! layout when you ask for it, and need no keys.
 //!
 //! # Limits
 //!

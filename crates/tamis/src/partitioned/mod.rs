@@ -28,17 +28,17 @@
 //! zero; a single one is stored plus 1.) If every candidate is taken (H = k), nothing is stored or
 //! marked, and the filter is a plain one; that is the plan for a few keys.
 //!
-//! [`functions`] has the function that decides the group of a key, and the candidates: ours, and
-//! those of the report.
+//! The file `functions.rs` has the function that decides the group of a key, and the candidates:
+//! ours, and those of the report.
 //!
 //! # Building
 //!
-//! [`assign`] finds the functions that the literal algorithm finds, by computing two positions for
-//! each key and candidate, about 6 ns on one core. A plan keeps keys times candidates below 2^32,
-//! which is half a minute: 4096 candidates up to a million keys, fewer beyond. The array is cut
-//! into segments of about 2^17 bits with groups of their own. These are built in the first-level
-//! cache and, with the feature `std`, on all cores at once. Segments are part of the layout: the
-//! result does not depend on the number of cores.
+//! The file `assign.rs` finds the functions that the literal algorithm finds, by computing two
+//! positions for each key and candidate, about 6 ns on one core. A plan keeps keys times
+//! candidates below 2^32, which is half a minute: 4096 candidates up to a million keys, fewer
+//! beyond. The array is cut into segments of about 2^17 bits with groups of their own. These are
+//! built in the first-level cache and, with the feature `std`, on all cores at once. Segments are
+//! part of the layout: the result does not depend on the number of cores.
 //!
 //! # Limits
 //!

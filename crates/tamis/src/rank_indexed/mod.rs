@@ -175,8 +175,8 @@ pub type RankIndexed = Rank<Multiset>;
 pub type RankSet = Rank<Distinct>;
 /// A multiset whose cells count, for keys that come often.
 pub type RankCounting = Rank<Counters>;
-/// A map from keys to small values; see [`values`](Identities::values) for what happens when two
-/// keys share an identity.
+/// A map from keys to small values; see its method `values` for what happens when two keys share
+/// an identity.
 pub type RankMap = Rank<Values>;
 
 /// A rank-indexed filter.

@@ -7,10 +7,11 @@
 //! ```
 //!
 //! `docs/wire.md` describes every byte. Decoding treats its input as hostile: each length is
-//! checked against the bytes that are there, all memory is counted against [`Limits`] before it is
-//! allocated, and every error names its field. Decoding ends with the structure's own
-//! `validate()`, unless the structure was built by its own insertions. Opening shared bytes in
-//! place checks the header only; `tamis verify` checks the rest.
+//! checked against the bytes that are there, all memory is counted against
+//! [`Limits`](crate::Limits) before it is allocated, and every error names its field. Decoding
+//! ends with the structure's own `validate()`, unless the structure was built by its own
+//! insertions. Opening shared bytes in place checks the header only; `tamis verify` checks the
+//! rest.
 
 mod content;
 mod encode;
