@@ -4,7 +4,7 @@
 //! ```text
 //! cargo run --release -p tamis-bench -- --keys 1M
 //! cargo run --release -p tamis-bench -- --keys 10M --rate 0.001 --load 50,80,95,100 --json
-//! cargo run --release -p tamis-bench -- --keys 100M --only blocked-rank,qfilter,read --svg chart.svg
+//! cargo run --release -p tamis-bench -- --keys 100M --only blocked-rank,qfilter,read --svg c.svg
 //! ```
 
 mod chart;

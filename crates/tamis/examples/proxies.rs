@@ -6,7 +6,8 @@
 //! its *readers*, who look there first:
 //!
 //! ```text
-//! cache -> owner's filter -> projection -> snapshot once, then deltas -> reader's copy -> "ask that proxy?"
+//! cache -> owner's filter -> projection -> snapshot once, then deltas
+//!       -> reader's copy -> "ask that proxy?"
 //! ```
 //!
 //! Two owners' filters are compared. A counting Bloom filter keeps its counters at home and sends
