@@ -1,6 +1,8 @@
-//! Whatever the bytes, decoding ends in a filter that keeps its laws, or in an error; with small allocations only.
+//! Whatever the bytes, decoding ends in a filter that keeps its laws, or in an error; with small
+//! allocations only.
 //!
-//! Random bytes never have a right checksum, so the target also repairs them and goes on with what lies behind.
+//! Random bytes never have a right checksum, so the target also repairs them and goes on with what
+//! lies behind.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

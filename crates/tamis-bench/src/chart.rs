@@ -5,8 +5,8 @@ use tamis_report::plot::{Axis, Mark, Plot, Point, Series};
 use crate::lineup::Side;
 use crate::row::{MISS, Row};
 
-/// The chart. What has no memory or no time for a miss is left out. Ours are round, rivals square, floors are
-/// lines across; bars are quartiles.
+/// The chart. What has no memory or no time for a miss is left out. Ours are round, rivals square,
+/// floors are lines across; bars are quartiles.
 pub(crate) fn svg(title: &str, rows: &[Row]) -> String {
     let across = Axis::log("memory held, bits per key");
     let plot = Plot::new(title, across, Axis::log("time of a miss, ns (bars: quartiles)"));

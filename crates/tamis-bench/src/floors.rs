@@ -42,7 +42,7 @@ pub(crate) const ENTRIES: [Entry; 4] = [
         let (memory, members) = (Memory::new(case), sample(case.inserted(case.planned)));
         let mut last = 0;
         let mut read = |digest: Digest| {
-            // Where to read depends on what was read, though all of it is zero.
+            // The next address depends on what was read, though all of it is zero.
             last = memory.lines[memory.at(Digest(digest.0 ^ last))].0[0];
             last != 0
         };
@@ -56,7 +56,7 @@ pub(crate) const ENTRIES: [Entry; 4] = [
 
 /// Bits of memory for each planned key, about those of `blocked-rank 8`.
 const BITS_PER_KEY: u64 = 12;
-/// How many lines are on their way at once: the quickest of these counts.
+/// How many lines are fetched at once: the quickest of these counts.
 const AHEAD: [usize; 4] = [8, 16, 32, 64];
 
 const fn floor(name: &'static str, run: fn(&Case) -> Result<Round>) -> Entry {
@@ -76,7 +76,7 @@ struct Memory {
 impl Memory {
     fn new(case: &Case) -> Self {
         let lines = (case.planned * BITS_PER_KEY).div_ceil(512).max(1) as usize;
-        // Not all zero, or it would be one page that the system lends many times.
+        // Not all zero, because the system would map one page of zeros many times.
         let lines = black_box(vec![Line([0, 1, 2, 3, 4, 5, 6, 7]); lines]);
         Self { lines, keys: case.inserted(case.planned).len() as u64 }
     }
@@ -94,7 +94,7 @@ impl Memory {
         AHEAD.map(|ahead| self.time_ahead(digests, ahead)).into_iter().fold(f64::MAX, f64::min)
     }
 
-    /// Every line is fetched so many questions before it is read.
+    /// Every line is fetched `ahead` questions before it is read.
     fn time_ahead(&self, digests: &[Digest], ahead: usize) -> f64 {
         let (first, rest) = digests.split_at(ahead.min(digests.len()));
         let next = rest.iter().chain(first);

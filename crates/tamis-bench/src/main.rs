@@ -1,10 +1,10 @@
-//! tamis beside its rivals: the same digests for all, answers verified before anything is timed, subjects
-//! interleaved over several rounds, the median and the spread of each.
+//! tamis beside its rivals: the same digests for all, answers verified before anything is timed,
+//! subjects interleaved over several rounds, the median and the spread of each.
 //!
 //! ```text
 //! cargo run --release -p tamis-bench -- --keys 1M
 //! cargo run --release -p tamis-bench -- --keys 10M --rate 0.001 --load 50,80,95,100 --json
-//! cargo run --release -p tamis-bench -- --keys 100M --only blocked-rank,qfilter,read --svg chart.svg
+//! cargo run --release -p tamis-bench -- --keys 100M --only blocked-rank,qfilter,read --svg c.svg
 //! ```
 
 mod chart;
@@ -35,7 +35,8 @@ struct Arguments {
     /// Keys that each filter is built for; k, M and G are understood
     #[arg(long, default_value = "1M", value_parser = parse_keys)]
     keys: u64,
-    /// Rate that each filter is built for, where it can be said; by default about that of blocked-rank with 8-bit cells
+    /// Rate that each filter is built for, where it can be said; by default about that of
+    /// blocked-rank with 8-bit cells
     #[arg(long, default_value_t = 0.0029)]
     rate: f64,
     /// How much of the planned keys goes in, in percent; several are run one after the other

@@ -1,4 +1,5 @@
-//! One round of one subject: built, verified, then timed. Every subject's operations are compiled into its own loops.
+//! One round of one subject: built, verified, then timed. The operations of every subject are
+//! compiled into loops of its own.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -13,7 +14,8 @@ pub(crate) const QUESTIONS: usize = 10_000_000;
 /// Digests asked for at once.
 const BATCH: usize = 1024;
 
-/// What all subjects of a run share: the same digests for all, so that hashing is excluded for all.
+/// What all subjects of a run share: the same digests for all, so that hashing is excluded for
+/// all.
 pub(crate) struct Case {
     /// Keys that filters are built for.
     pub(crate) planned: u64,
@@ -28,13 +30,13 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// What goes into a filter that is planned for so many keys.
+    /// The digests that go into a filter that is planned for `planned` keys.
     pub(crate) fn inserted(&self, planned: u64) -> &[Digest] {
         let keys = (planned as f64 * self.load).round() as usize;
         &self.members[..keys.clamp(1, self.members.len())]
     }
 
-    /// As many of the strangers as are asked for in a timing.
+    /// As many of the absent keys as are asked for in a timing.
     pub(crate) fn asked_strangers(&self) -> &[Digest] {
         let questions = self.members.len().clamp(QUESTIONS / 10, QUESTIONS);
         &self.strangers[..questions.min(self.strangers.len())]
@@ -97,7 +99,7 @@ pub(crate) struct Times {
     pub(crate) batch_remove: Option<f64>,
 }
 
-/// A subject that is planned for so many keys and takes them one by one.
+/// A subject that is planned for `planned` keys and takes them one by one.
 pub(crate) fn fill<S: Subject>(
     case: &Case,
     planned: u64,

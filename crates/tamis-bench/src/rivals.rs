@@ -81,7 +81,8 @@ fn cuckoo(case: &Case, planned: u64, coarser: f64) -> Result<Round> {
 /// The fewest whole bits per key with which split blocks of 256 bits meet a rate.
 fn split_block_bits(rate: f64) -> usize {
     let rate_of = |bits: usize| {
-        // A block of eight words has a Poisson number of keys, each of which sets a bit of every word.
+        // A block of eight words has a Poisson number of keys, each of which sets a bit of every
+        // word.
         let mean = 256.0 / bits as f64;
         let mut chance = (-mean).exp();
         let mut sum = 0.0;
@@ -168,7 +169,8 @@ impl<F: xorf::Filter<u64>> Subject for Fuse<F> {
 impl Subject for Quotient {
     const REMOVES: bool = true;
 
-    /// Equal fingerprints are kept as often as they come: otherwise removing one key would lose another.
+    /// Equal fingerprints are kept as often as they come: otherwise removing one key would lose
+    /// another.
     fn insert(&mut self, digest: Digest) -> bool {
         self.0.insert_fingerprint(true, digest.0).is_ok()
     }

@@ -39,7 +39,7 @@ pub(crate) struct Row {
     rounds: Vec<Round>,
 }
 
-/// A share of the strangers, with its 99.9% interval.
+/// The share of absent keys that are answered yes, with its 99.9% interval.
 #[derive(Clone, Copy)]
 pub(crate) struct Rate {
     pub(crate) measured: f64,
@@ -88,8 +88,8 @@ impl Row {
         }
     }
 
-    /// How many times quicker this one is than a rival, by rounds of the same run. One that has no batches is compared by its
-    /// plain twin.
+    /// How many times quicker this one is than a rival, by rounds of the same run. If a rival has
+    /// no batches, its plain operation counts.
     pub(crate) fn ratio(&self, rival: &Self, operation: usize) -> Option<Timing> {
         let of = OPERATIONS[operation].of;
         let plain = OPERATIONS[operation - if operation > 3 { 4 } else { 0 }].of;
@@ -100,7 +100,8 @@ impl Row {
         Timing::of(self.rounds.iter().zip(&rival.rounds).filter_map(ratio).collect())
     }
 
-    /// Whether this one lets more strangers through than a rival, beyond chance: then being quicker proves little.
+    /// Whether the rate of this one is above a rival's, beyond chance: then being quicker proves
+    /// little.
     pub(crate) fn is_coarser(&self, rival: &Self) -> bool {
         rival.entry.side == Side::Rival && self.rate.low > rival.rate.high
     }

@@ -17,8 +17,8 @@ use crate::progress::Progress;
 use crate::store::{is_stdio, name};
 use crate::target::same_file;
 
-/// Bytes read at once: enough to make system calls cheap, few enough to stay in the second cache. Only a longer
-/// line makes the buffer grow.
+/// Bytes read at once: enough to make system calls cheap, few enough to stay in the second cache.
+/// Only a longer line makes the buffer grow.
 const BUFFER: usize = 256 << 10;
 
 /// Lines handed on at once.
@@ -53,9 +53,9 @@ pub(crate) struct Keys {
 pub(crate) struct Batch<'a> {
     /// One a line.
     pub(crate) digests: &'a [Digest],
-    /// Whole lines, without their ends.
+    /// Whole lines, without line ends.
     pub(crate) lines: &'a [&'a [u8]],
-    /// The input has nothing more at hand: whoever waits for output should get it now.
+    /// The input has no more lines ready: flush the output, somebody may be waiting for it.
     pub(crate) pause: bool,
 }
 
@@ -70,8 +70,9 @@ impl Keys {
         self.inputs().any(is_stdio)
     }
 
-    /// Refuses what is bound to fail, before any key is read: inputs that are not there, stdin twice, and an output that
-    /// is also an input, whose keys would be gone. `output` need not be there.
+    /// Refuses what is bound to fail, before any key is read: missing inputs, stdin named twice,
+    /// and an output that is also an input, because its keys would be overwritten. `output` need
+    /// not exist.
     pub(crate) fn check(&self, output: Option<&Path>) -> Result<()> {
         if self.inputs().filter(|path| is_stdio(path)).count() > 1 {
             bail!("stdin can be read only once; name - once");
@@ -236,7 +237,8 @@ impl Input {
         Ok(Self { size: facts.is_file().then_some(facts.len()), file })
     }
 
-    /// Stdin without the buffer of the standard library, so that what is counted can be read again.
+    /// Stdin without the buffer of the standard library, so that what is counted can be read
+    /// again.
     fn stdin() -> io::Result<Self> {
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let facts = file.metadata()?;
@@ -265,8 +267,8 @@ impl<'a> Chunks<'a> {
         Self { file: &mut input.file, separator, bytes: vec![0; BUFFER], taken: 0, filled: 0 }
     }
 
-    /// As many whole lines as have come, at least one; the last line of the input may lack its end. `None` at the
-    /// end.
+    /// As many whole lines as have come, at least one; the last line of the input may lack its
+    /// end. `None` at the end.
     fn next(&mut self) -> io::Result<Option<&[u8]>> {
         self.bytes.copy_within(self.taken..self.filled, 0);
         self.filled -= self.taken;

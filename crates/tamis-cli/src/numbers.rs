@@ -1,7 +1,7 @@
 //! Numbers as people write them: `10M`, `0.1%`, `1e-3`, `8MiB`.
 //!
-//! One grammar for counts and sizes, which is why there is no crate behind it: `bytesize` reads `8MiB` but not `1e6`,
-//! `1_000_000` or `0.1%`.
+//! One grammar for counts and sizes, which is why there is no crate behind it: `bytesize` reads
+//! `8MiB` but not `1e6`, `1_000_000` or `0.1%`.
 
 /// A count: `10M`, `1e6`, `1_000_000`, `64Ki`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {

@@ -25,7 +25,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Progress of work that leaves stdout alone while it runs; `total` are the bytes of all inputs, if known.
+    /// Progress of work that leaves stdout alone while it runs; `total` are the bytes of all
+    /// inputs, if known.
     pub(crate) fn quiet(what: &'static str, total: Option<u64>) -> Self {
         Self::new(
             what,
@@ -54,8 +55,8 @@ impl Progress {
         }
     }
 
-    /// Progress of work that prints lines meanwhile: on a terminal these are progress enough, and a bar
-    /// would run through them.
+    /// Progress of work that prints lines meanwhile: on a terminal these are progress enough, and
+    /// a bar would run through them.
     pub(crate) fn printing(what: &'static str, total: Option<u64>) -> Self {
         let mut progress = Self::quiet(what, total);
         if stdout().is_terminal() {
@@ -64,7 +65,7 @@ impl Progress {
         progress
     }
 
-    /// So many bytes more are done.
+    /// `bytes` more bytes are done.
     pub(crate) fn advance(&mut self, bytes: u64) {
         self.bar.inc(bytes);
         self.show_when_long();
@@ -76,7 +77,8 @@ impl Progress {
         self.show_when_long();
         if self.said_at.elapsed() > BETWEEN_LINES && !stderr().is_terminal() {
             self.said_at = Instant::now();
-            // Not by the bar, which forgets how it went before: work that takes an hour goes at an even pace.
+            // Not by the bar, which forgets how it went before: work that takes an hour goes at an
+            // even pace.
             let left = self.started.elapsed().as_secs_f64() * (1.0 / share - 1.0);
             let (percent, minutes) = (100.0 * share, left / 60.0);
             eprintln!("{}: {percent:.0}% done, {minutes:.0} minutes left", self.bar.message());

@@ -16,7 +16,7 @@ pub(crate) use tamis_report::show::{bytes as short_bytes, count, per_second, rat
 const CLOSED_PIPE: u8 = 128 + 13;
 const OUTPUT_BUFFER: usize = 256 << 10;
 
-/// Says why it failed, unless whoever read the output has simply had enough.
+/// Says why it failed, unless the reader of the output has closed the pipe.
 pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
     let closed_pipe = error.chain().any(|cause| {
         cause
@@ -42,7 +42,7 @@ pub(crate) fn complaint(error: &anyhow::Error) {
 
 fn say(colour: AnsiColor, text: &dyn Display) {
     let style = Style::new().bold().fg_color(Some(colour.into()));
-    // Nobody is left to be told that stderr is closed.
+    // If stderr is closed, there is nobody to tell.
     let _ = writeln!(anstream::stderr(), "{style}tamis:{style:#} {text}");
 }
 

@@ -1,4 +1,5 @@
-//! The options that decide what a new filter is like: its kind and size, its hash function and seed.
+//! The options that decide what a new filter is like: its kind and size, its hash function and
+//! seed.
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -24,7 +25,7 @@ pub(crate) struct Sizing {
     #[arg(long, value_name = "KIND", value_parser = kind_parser())]
     pub(crate) kind: Option<Kind>,
 
-    /// False positives among strangers, such as 1%, 0.1% or 1e-3 [default: 1%]
+    /// Share of absent keys that are answered yes, such as 1%, 0.1% or 1e-3 [default: 1%]
     #[arg(long, group = "size", value_parser = numbers::rate, allow_hyphen_values = true)]
     rate: Option<f64>,
 
@@ -42,7 +43,8 @@ pub(crate) struct Sizing {
     )]
     memory: Option<u64>,
 
-    /// Bytes on the wire, such as 10kB, with the least rate: of a delta with --churn, otherwise of a packed snapshot
+    /// Bytes of a message, such as 10kB; the filter has the least rate that fits. The message is a
+    /// delta with --churn, otherwise a packed snapshot
     #[arg(
         long,
         group = "size",
@@ -52,8 +54,8 @@ pub(crate) struct Sizing {
     )]
     wire: Option<u64>,
 
-    /// Share of --wire that the mean message leaves free, because sizes vary, such as 1% [default: five standard deviations
-    /// of its size]
+    /// Share of --wire to leave free on average, because sizes vary, such as 1% [default: five
+    /// standard deviations of the size]
     #[arg(
         long,
         requires = "wire",
@@ -63,7 +65,8 @@ pub(crate) struct Sizing {
     )]
     margin: Option<f64>,
 
-    /// Keys to plan for, such as 10M or 1e6; may be left out where lines of a regular file are counted
+    /// Keys to plan for, such as 10M or 1e6; may be left out if the keys come from regular files,
+    /// whose lines are then counted
     #[arg(
         id = "num_keys",
         long = "keys",
@@ -73,13 +76,13 @@ pub(crate) struct Sizing {
     )]
     pub(crate) keys: Option<u64>,
 
-    /// Settle a parameter of the kind, such as hashes=4 or block=512; may be repeated
+    /// Fix a param of the kind, such as hashes=4 or block=512; may be repeated
     #[arg(long = "param", value_name = "NAME=N", value_parser = numbers::param)]
     params: Vec<(String, u64)>,
 }
 
 impl Sizing {
-    /// What is asked of a filter for so many keys.
+    /// What is asked of a filter for `keys` keys.
     pub(crate) fn goal(&self, keys: u64) -> Goal {
         let size = match (self.bits_per_key, self.memory, self.wire) {
             (Some(bits), ..) => Size::BitsPerKey(bits),
@@ -90,7 +93,7 @@ impl Sizing {
         Goal::sized(keys, size).params(self.params.clone())
     }
 
-    /// How many keys are planned for: counted if nobody said it.
+    /// How many keys are planned for: those of `--keys`, or the counted lines.
     pub(crate) fn planned_keys(&self, keys: &Keys) -> Result<u64> {
         match self.keys {
             Some(planned) => Ok(planned),
@@ -114,7 +117,7 @@ impl Sizing {
 #[derive(Args)]
 #[command(next_help_heading = "Hash")]
 pub(crate) struct Hashing {
-    /// Seed of the hash function, decimal or 0x hexadecimal; filters merge only if their seeds are equal
+    /// Seed of the hash function, such as 42 or 0x2a; only filters with equal seeds can be merged
     /// [default: 0]
     #[arg(long, value_name = "N", value_parser = numbers::seed, allow_hyphen_values = true)]
     seed: Option<u128>,
@@ -123,8 +126,9 @@ pub(crate) struct Hashing {
     #[arg(long, value_name = "HASH", value_parser = hash_parser())]
     hash: Option<HashId>,
 
-    /// Hash with sip13 under a random 128-bit seed: for keys that an adversary may choose. The seed is stored in
-    /// the filter, so keep the file secret: a new one is for its owner alone
+    /// Hash with sip13 under a random 128-bit seed: for keys that an adversary may choose. The
+    /// seed is stored in the filter, so keep the file secret; a new file can be read by its owner
+    /// alone
     #[arg(long, conflicts_with = "seed")]
     random_seed: bool,
 }
@@ -148,9 +152,10 @@ impl Hashing {
             .context("--seed: xxh3 takes 64 bits; use a smaller seed, or --hash sip13")
     }
 
-    /// The label of a filter for so many keys.
+    /// The label of a filter for `planned` keys.
     pub(crate) fn label(&self, planned: u64) -> Result<Label> {
-        // A capacity of 0 would say that nobody planned, and nobody would be told when the filter is crowded.
+        // A capacity of 0 means that nothing was planned; then `info` could not say that the
+        // filter is crowded.
         Ok(Label::planned(self.hasher()?, planned.max(1)))
     }
 

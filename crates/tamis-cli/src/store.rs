@@ -59,7 +59,7 @@ fn read(path: &Path) -> Result<Loaded> {
 /// Maps a filter and answers from the file in place; only its header is checked.
 pub(crate) fn open_in_place(path: &Path) -> Result<AnyFilter> {
     let open = || -> Result<_> {
-        // Asked of the name, because opening a pipe waits for whoever writes into it.
+        // The name is asked, because opening a pipe waits for its writer.
         if is_stdio(path) || !fs::metadata(path)?.is_file() {
             bail!("--mmap needs a regular file");
         }
@@ -70,7 +70,7 @@ pub(crate) fn open_in_place(path: &Path) -> Result<AnyFilter> {
     open().with_context(|| name(path))
 }
 
-/// The bytes of a filter file. They start as a filter does; that is all that has been checked.
+/// The bytes of a filter file. Only the magic has been checked.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>> {
     let bytes = || -> Result<Vec<u8>> {
         match Input::open(path)? {
@@ -88,7 +88,7 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>> {
 
 /// An open filter.
 enum Input {
-    /// A regular file that starts as a filter does.
+    /// A regular file that starts with the magic.
     File(File),
     /// Stdin, a pipe or a device.
     Stream(Box<dyn Read>),
@@ -126,16 +126,18 @@ pub(crate) fn set_limit(bytes: Option<u64>) {
     }
 }
 
-/// How much more memory than bytes a large file may take without `--limit`: what is not packed is there twice while it is laid out.
+/// The memory that reading a large file may take without `--limit`, as a multiple of its bytes:
+/// sections that are not raw are in memory twice while they are laid out.
 const LARGER: u64 = 3;
 
-/// What reading a file of this length may take. A small one that claims to decode into much must stay below the default.
+/// What reading a file of `file_bytes` bytes may take. A small file that claims to decode into a
+/// large filter must stay below the default.
 pub(crate) fn limits(file_bytes: u64) -> Limits {
     let default = || Limits::default().memory.max(file_bytes.saturating_mul(LARGER));
     Limits::memory(LIMIT.get().copied().unwrap_or_else(default))
 }
 
-/// The header, if it is whole, whatever has become of the sections.
+/// The header, if it is whole, even where the sections are damaged.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, WireError> {
     let end = claimed_end(bytes).unwrap_or(bytes.len() as u64);
     Ok(Frame::read(&mut ReadSource::new(bytes, end), Limits::NONE)?.header().clone())
@@ -144,13 +146,15 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, WireError> {
 /// Bytes of a header before its params, as `docs/wire.md` has it.
 const FIXED: usize = 48;
 
-/// How long the header is of which this is the fixed part, if it is as long as that.
+/// The length of the header that starts with these bytes; `None` if its fixed part is not
+/// complete.
 fn header_len(bytes: &[u8]) -> Option<usize> {
     let counts = bytes.get(14..16)?;
     Some(FIXED + usize::from(counts[0]) * 8 + usize::from(counts[1]) * 40 + 8)
 }
 
-/// Where the last section ends if the header is right, which nobody has checked; `None` if not all of it is there.
+/// Where the last section ends according to the header, which has not been checked yet; `None` if
+/// the header is not complete.
 fn claimed_end(bytes: &[u8]) -> Option<u64> {
     let header = bytes.get(..header_len(bytes)?)?;
     if header[15] == 0 {
@@ -161,7 +165,7 @@ fn claimed_end(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(word(40)?).saturating_add(u64::from_le_bytes(word(32)?)))
 }
 
-/// Refuses what does not start as a filter does, however short it is.
+/// Refuses a file that does not start with the magic bytes, however short it is.
 fn check_magic(file: &File) -> Result<()> {
     let mut start = [0; MAGIC.len()];
     let mut len = 0;
@@ -176,12 +180,13 @@ fn check_magic(file: &File) -> Result<()> {
 
 fn starts_as_a_filter(bytes: &[u8]) -> Result<(), WireError> {
     let len = bytes.len().min(MAGIC.len());
-    // Part of the magic is left of a filter that was cut off; nothing at all is not.
+    // A filter that was cut off may have only part of the magic; an empty file is no filter.
     if len > 0 && bytes[..len] == MAGIC[..len] { Ok(()) } else { Err(WireError::Magic) }
 }
 
-/// All of a filter that comes through a pipe, or as much as has come; and one byte more if there is one, so that whoever
-/// decodes it refuses it. What is no filter, or claims to be larger than the limit, is refused before it fills the memory: a pipe may have no end.
+/// A filter from a pipe, or as much of it as has come, and one more byte if there is one, so that
+/// decoding refuses it. A pipe may have no end: input that is no filter, or claims to be larger
+/// than the limit, is refused before it fills the memory.
 fn read_stream(stream: &mut dyn Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut read_up_to = |len: u64, bytes: &mut Vec<u8>| {

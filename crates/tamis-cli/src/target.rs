@@ -16,18 +16,19 @@ use crate::progress::PATIENCE;
 use crate::show;
 use crate::store::is_stdio;
 
-/// Permissions of a file for whoever may read it.
+/// Permissions of a file that others may read.
 pub(crate) const PUBLIC: u32 = 0o666;
 /// Permissions of a file for its owner alone.
 pub(crate) const SECRET: u32 = 0o600;
 const EVERYONE_READS: u32 = 0o004;
 
-/// Where a filter is to be written. Made before the work starts, so that what cannot be written is refused early, and
-/// before a filter is loaded, so that nobody else changes the file between loading and replacing it.
+/// Where a filter is to be written. It is made before the work starts, so that a file that cannot
+/// be written is refused early, and before a filter is loaded, so that no other run changes the
+/// file between loading and replacing it.
 pub(crate) enum Target {
     /// Standard output.
     Stdout,
-    /// A device or a pipe: written to as it is, for nothing may be renamed over it.
+    /// A device or a pipe: written directly, because nothing may be renamed over it.
     Special(PathBuf),
     /// A regular file, there already or not; no symlink.
     File {
@@ -59,15 +60,16 @@ impl Target {
         if !folder.is_dir() {
             bail!("{}: there is no folder {}", refused(), folder.display());
         }
-        // Whether a folder can be written to is known for certain only by doing it. The file goes away at once, so that
-        // nothing is left behind by whoever is interrupted during the work.
+        // Only writing tells for certain whether a folder can be written to. The file is deleted
+        // at once, so that a run that is killed later leaves nothing behind.
         let trial = Temporary::beside(&path, PUBLIC).with_context(refused)?;
         let mode = trial.file.metadata().with_context(refused)?.mode();
         let lock = lock(&path).with_context(refused)?;
         Ok(Self::File { path, mode, _lock: lock })
     }
 
-    /// Writes a filter. A file that was there keeps its permissions; a new one gets none beyond `widest`.
+    /// Writes a filter. A file that was there keeps its permissions; a new one gets none beyond
+    /// `widest`.
     pub(crate) fn write(&self, filter: &AnyFilter, widest: u32) -> Result<()> {
         self.write_encoded(&filter.encode(), widest)
     }
@@ -119,8 +121,8 @@ fn write_special(path: &Path, encoded: &Encoded) -> Result<()> {
     Ok(write_pieces(&mut file, encoded)?)
 }
 
-/// Puts the new content in the place of a file: whoever opens it, and whenever the machine stops, finds the old content
-/// or the new one.
+/// Replaces the content of a file. A reader finds the old content or the new one, even if the
+/// machine stops meanwhile.
 fn replace(path: &Path, encoded: &Encoded, mode: u32, widest: u32) -> io::Result<()> {
     let folder = File::open(folder_of(path));
     // Nobody else reads it before it has the owner and the permissions that it is to have.
@@ -128,7 +130,8 @@ fn replace(path: &Path, encoded: &Encoded, mode: u32, widest: u32) -> io::Result
     write_pieces(&mut temporary.file, encoded)?;
     let old = fs::metadata(path).ok();
     if let Some(old) = &old {
-        // Only the superuser may give files away; for others the owner stays who wrote it.
+        // Only the superuser may give files away; for others the file belongs to the user who
+        // wrote it.
         let _ = fchown(&temporary.file, Some(old.uid()), Some(old.gid()));
     }
     let permissions = old.map_or(fs::Permissions::from_mode(mode), |old| old.permissions());
@@ -153,8 +156,9 @@ fn replace(path: &Path, encoded: &Encoded, mode: u32, widest: u32) -> io::Result
     Ok(())
 }
 
-/// Waits until no other run of the tool is changing this file, and keeps the others waiting as long as the result
-/// lives. `None` if there is nothing to lock: no file, or one that we cannot read and so cannot change either.
+/// Waits until no other run of the tool is changing this file, and keeps the others waiting as
+/// long as the result lives. `None` if there is nothing to lock: no file, or one that we cannot
+/// read and so cannot change either.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
         // Network file systems lock exclusively only what is open for writing.
@@ -167,7 +171,8 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             ));
             return Ok(Some(file));
         }
-        // Whoever held the lock has renamed another file to this name: that is the one to lock.
+        // The run that held the lock may have renamed another file to this name: that is the one
+        // to lock.
         let locked = file.metadata()?;
         if fs::metadata(path).is_ok_and(|now| same_file(&now, &locked)) {
             return Ok(Some(file));
@@ -232,7 +237,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.renamed {
-            let _ = fs::remove_file(&self.path); // whatever went wrong before is what to tell
+            let _ = fs::remove_file(&self.path); // the first error is the one to report
         }
     }
 }

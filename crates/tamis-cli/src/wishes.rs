@@ -10,20 +10,20 @@ use crate::numbers;
 #[derive(Args)]
 #[command(next_help_heading = "Needs and limits")]
 pub(crate) struct Wishes {
-    /// What the filter must be able to do beyond answering: insert, remove, count, merge, grow, value=BITS; several
-    /// with commas
+    /// What the filter must be able to do beyond answering, separated by commas: insert, remove,
+    /// count, merge, grow, value=BITS
     #[arg(long, value_name = "OPS", value_delimiter = ',', value_parser = operation)]
     ops: Vec<Operation>,
 
-    /// At most so many bits of memory for each key
+    /// Most bits of memory for each key, such as 12
     #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
     max_bits_per_key: Option<f64>,
 
-    /// At most so many bytes for a packed snapshot, such as 1MB
+    /// Most bytes of a packed snapshot, such as 1MB
     #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
     max_snapshot: Option<u64>,
 
-    /// At most so many bytes for a delta after --churn of the keys, any of them, were replaced
+    /// Most bytes of a delta, such as 40kB, after a random --churn of the keys was replaced
     #[arg(
         long,
         value_name = "BYTES",
@@ -33,23 +33,25 @@ pub(crate) struct Wishes {
     )]
     max_delta: Option<u64>,
 
-    /// Share of the keys that is replaced from one delta to the next, such as 1%: any keys, at random, with new ones in their places and
-    /// the others in the same order. (The order matters to balanced kinds, which are built anew: there the oldest keys cost more, the newest less)
+    /// Share of the keys that is replaced from one delta to the next, such as 1%. Which keys are
+    /// replaced is random; the others stay in order. (The order matters to balanced kinds, which
+    /// are built anew: replacing old keys costs more there, replacing new ones less)
     #[arg(long, value_name = "SHARE", value_parser = numbers::share, allow_hyphen_values = true)]
     churn: Option<f64>,
 
-    /// At most so many blocks (cache lines) read by a lookup on average, hit or miss
+    /// Most blocks (cache lines) that a lookup reads on average, hit or miss, such as 1.5
     #[arg(long, value_name = "BLOCKS", allow_hyphen_values = true)]
     max_blocks: Option<f64>,
 
-    /// What matters most: memory; wire (a delta with --churn, otherwise a snapshot); lookups; or balanced, which is memory, and a
-    /// tenth more for every further block a lookup reads [default: balanced]
+    /// What matters most: memory; wire (a delta with --churn, otherwise a snapshot); lookups; or
+    /// balanced, which is memory plus a tenth for every further block that a lookup reads
+    /// [default: balanced]
     #[arg(long, visible_alias = "minimize", value_name = "WHAT", value_parser = minimise_parser())]
     minimise: Option<Minimise>,
 }
 
 impl Wishes {
-    /// Whether nothing is wished for.
+    /// Whether no needs or limits were given.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { ops, churn, minimise, .. } = self;
         ops.is_empty()

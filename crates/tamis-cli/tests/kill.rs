@@ -1,4 +1,5 @@
-//! Killing `tamis add` at each of its system calls leaves the old or the new file, never a broken one.
+//! Killing `tamis add` at each of its system calls leaves the old or the new file, never a broken
+//! one.
 
 #[allow(dead_code, reason = "only part of what the other suite uses")]
 #[path = "cli/tool.rs"]
@@ -13,7 +14,7 @@ use tool::{Folder, TAMIS, numbers};
 
 const SIGKILL: i32 = 9;
 
-/// Whatever a replacement is made of, and what it might be made of one day.
+/// The system calls that replace a file, and those that might one day.
 const CALLS: [&str; 15] = [
     "openat",
     "flock",
@@ -32,8 +33,8 @@ const CALLS: [&str; 15] = [
     "unlink",
 ];
 
-/// Runs `tamis add f more` and kills it at the `n`-th of these calls. Whether there were as many.
-/// (A question mark in front of a call says that not every machine has it.)
+/// Runs `tamis add f more` and kills it at the `n`-th of these calls. Returns whether there were
+/// as many. (A question mark in front of a call says that not every machine has it.)
 fn killed(folder: &Folder, call: &str, n: u32) -> bool {
     let status = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null"])

@@ -1,8 +1,9 @@
 //! A router finds the longest prefix that matches an address.
 //!
-//! There is one exact table for every length of prefix. An address is cut to each length in turn, from the longest, and the
-//! first table that has it knows where to send the packet. Most tables do not have it: that is what the counters of a fast
-//! table are for. They are small enough to stay on chip, and turn away nearly all questions before any large memory is read:
+//! There is one exact table for every length of prefix. An address is cut to each length in turn,
+//! from the longest, and the first table that has it knows where to send the packet. Most tables
+//! do not have it: that is what the counters of a fast table are for. They are small enough to
+//! stay on chip, and turn away nearly all questions before any large memory is read:
 //!
 //! ```text
 //! address 192.0.2.77     /32  /31 ... /25   /24      ... /8
@@ -10,15 +11,15 @@
 //! list (off chip)                           192.0.2.0/24 -> next hop 7
 //! ```
 //!
-//! Compared are fast tables and chained tables with as many buckets. Every answer is compared with that of a plain binary
-//! trie, before and after routes come and go.
+//! Compared are fast tables and chained tables with as many buckets. Every answer is compared with
+//! that of a plain binary trie, before and after routes come and go.
 //!
 //! ```text
 //! cargo run --release -p tamis-report --example route_lookup
 //! ```
 //!
-//! After S. Dharmapurikar, P. Krishnamurthy, D. Taylor, "Longest prefix matching using Bloom filters", 2003, with the tables of H. Song and
-//! others, 2005.
+//! After S. Dharmapurikar, P. Krishnamurthy, D. Taylor, "Longest prefix matching using Bloom
+//! filters", 2003, with the tables of H. Song and others, 2005.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,8 @@ struct Family {
     routes: usize,
     /// Where addresses that are in use begin and end, by their first 16 bits.
     space: (u64, u64),
-    /// Lengths of prefixes and how many of a thousand routes have them: about as in the tables of large routers.
+    /// Lengths of prefixes and how many of a thousand routes have them: about as in the tables of
+    /// large routers.
     lengths: &'static [(u32, u64)],
 }
 
@@ -271,7 +273,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Fills tables of one layout, compares them with a trie, and returns the off-chip reads of a lookup.
+/// Fills tables of one layout, compares them with a trie, and returns the off-chip reads of a
+/// lookup.
 fn run<L: Layout>(
     name: &str,
     family: &Family,

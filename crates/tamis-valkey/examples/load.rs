@@ -2,8 +2,9 @@
 //!
 //!     cargo run --release -p tamis-valkey --example load -- [commands in millions] [rounds]
 //!
-//! Every round sends the same keys as SADD and BF.ADD, SISMEMBER and BF.EXISTS, and so on, one after the other, 200 in a pipeline; the medians over the rounds are
-//! compared. The servers run on this machine, and share its processors with the client.
+//! Every round sends the same keys as SADD and BF.ADD, SISMEMBER and BF.EXISTS, and so on, one
+//! after the other, 200 in a pipeline; the medians over the rounds are compared. The servers run
+//! on this machine, and share its processors with the client.
 
 #[path = "../tests/harness/mod.rs"]
 mod harness;

@@ -2,7 +2,8 @@
 //!
 //!     cargo run --release -p tamis-valkey --example pauses -- [items in millions]
 //!
-//! A full set and a full multiset; every command is sent five times, the fastest counts, and the time of the reply is part of it.
+//! A full set and a full multiset; every command is sent five times, the fastest counts, and the
+//! time of the reply is part of it.
 
 #[path = "../tests/harness/mod.rs"]
 mod harness;

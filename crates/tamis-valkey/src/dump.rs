@@ -1,14 +1,16 @@
 //! A filter as bytes: a header of ours, then the wire form of every layer.
 //!
 //! ```text
-//! header   magic (8) | family (1) | hash (1) | seed (16) | rate as bits (8) | capacity (8) | expansion (4) | bucket size (2) |
-//!          max iterations (2) | removed (8) | layers (4) | of each layer bytes (8)
-//!          and different identities (8) | checksum of all before (8)
+//! header   magic (8) | family (1) | hash (1) | seed (16) | rate as bits (8) | capacity (8) |
+//!          expansion (4) | bucket size (2) | max iterations (2) | removed (8) | layers (4) |
+//!          of each layer bytes (8) and different identities (8) | checksum of all before (8)
 //! layers   one after the other, each as `tamis` reads it
 //! ```
 //!
-//! Numbers are little-endian. RDB files, chunks of a rewritten AOF and SCANDUMP all carry this; a layer that is to be built on a replica is announced by the
-//! same header, with its layout in place of the lengths. Bytes that come in are hostile: nothing is allocated for what they promise.
+//! Numbers are little-endian. RDB files, chunks of a rewritten AOF and SCANDUMP all carry this. A
+//! layer that a replica is to build is announced by the same header, with its layout in place of
+//! the lengths. Bytes that come in may be hostile: nothing is allocated for what they merely
+//! claim.
 
 use tamis::wire::{Encoded, Encoding, Frame, Source};
 use tamis::{AnyFilter, AnyParams, HashId, Hasher, Kind, Limits, WireError};
@@ -22,9 +24,10 @@ const FILTER: [u8; 8] = *b"TAMISVK1";
 const LAYER: [u8; 8] = *b"TAMISVL1";
 /// Bytes of a chunk in a rewritten log and in SCANDUMP, as clients know it.
 pub(crate) const CHUNK: usize = 16 << 20;
-/// How much more memory than bytes a layer may take: empty buckets are stored in a few bits each.
+/// The memory that a layer may take, as a multiple of its bytes: empty buckets are stored in a few
+/// bits each.
 const EMPTINESS: u64 = 256;
-/// What it may take beyond that: small ones are rounded up.
+/// What it may take beyond that: small layers are rounded up.
 const SPARE: u64 = 1 << 16;
 
 /// The bytes are not what this module writes.
@@ -48,7 +51,7 @@ impl From<Damaged> for Refused {
 
 impl From<WireError> for Refused {
     fn from(error: WireError) -> Self {
-        // What is beyond all limits was not there.
+        // No layer that this module wrote is beyond the limits.
         match error {
             WireError::Limit { limit, .. } if limit == usize::MAX as u64 => Self::Memory,
             _ => Self::Damaged,
@@ -111,7 +114,8 @@ impl Header {
         Ok(Self { asked, removed, lengths, distinct })
     }
 
-    /// The filter with this header and these layers, if none takes more than so much memory.
+    /// The filter with this header and these layers, if none takes more than `most` bytes of
+    /// memory.
     pub(crate) fn assemble(&self, mut layers: &[u8], most: u64) -> Result<Scaling, Refused> {
         memory::ask(layers.len() as u64).map_err(|_| Refused::Memory)?;
         let mut filters = Vec::new();
@@ -133,8 +137,9 @@ impl Header {
     }
 }
 
-/// A layer from its bytes. It may take so much memory at most, and no more than its bytes can stand for: the form in which few bytes stand for any number of
-/// cells is for the road, and we do not write it here.
+/// A layer from its bytes. It may take at most `most` bytes of memory, and no more than its bytes
+/// can decode into: the packed form, in which few bytes may stand for any number of cells, is for
+/// transfer and not written here.
 pub(crate) fn read_layer(source: &mut dyn Source, most: u64) -> Result<AnyFilter, Refused> {
     let bytes = source.remaining();
     let memory = bytes.saturating_mul(EMPTINESS).saturating_add(SPARE).min(most);
@@ -146,7 +151,7 @@ pub(crate) fn read_layer(source: &mut dyn Source, most: u64) -> Result<AnyFilter
     if source.remaining() == 0 { Ok(layer) } else { Err(Refused::Damaged) }
 }
 
-/// At most so many bytes of the layers, from `start` on.
+/// At most `most` bytes of the layers, from `start` on.
 pub(crate) fn chunk(filter: &Scaling, start: u64, most: usize) -> Result<Vec<u8>, NoMemory> {
     let mut out = Vec::new();
     let mut position = 0;
@@ -169,7 +174,8 @@ pub(crate) fn encode(layer: &AnyFilter) -> Result<Encoded<'_>, NoMemory> {
     Ok(layer.encode())
 }
 
-/// Cuts bytes that come one after the other into pieces of one length and a last one, and hands these over.
+/// Cuts bytes that come one after the other into pieces of one length and a last one, and hands
+/// these over.
 pub(crate) struct Cutter<P: FnMut(&[u8])> {
     piece: Vec<u8>,
     length: usize,
@@ -177,7 +183,7 @@ pub(crate) struct Cutter<P: FnMut(&[u8])> {
 }
 
 impl<P: FnMut(&[u8])> Cutter<P> {
-    /// For so many bytes in pieces of that length.
+    /// For `bytes` bytes in pieces of `length` bytes.
     pub(crate) fn new(bytes: u64, length: usize, put: P) -> Result<Self, NoMemory> {
         let mut piece = Vec::new();
         let most = usize::try_from(bytes).unwrap_or(length).min(length);
@@ -315,7 +321,8 @@ impl Fields<'_> {
 mod tests {
     use super::*;
 
-    /// Filters of every size and rate come back when they are empty and when they are full: a limit that is too narrow would keep a server from starting.
+    /// Filters of every size and rate are read back, empty and full: a limit that is too narrow
+    /// would keep a server from starting.
     #[test]
     fn whatever_is_planned_can_be_loaded() {
         for family in [Family::Bloom, Family::Cuckoo] {

@@ -1,9 +1,12 @@
 //! All that touches the server's C interface, and the only unsafe code of the module.
 //!
-//! Three rules keep the server alive. No panic leaves a function that the server calls: each runs under [`guarded`]. Memory comes from the server's allocator that may say no, so
-//! that a filter which does not fit is an error and not the end of the process. And what a key holds is reached only by the thread that runs commands.
+//! Three rules keep the server alive. No panic leaves a function that the server calls: each runs
+//! under [`guarded`]. Memory comes from the server's allocator that may refuse, so that a filter
+//! that does not fit is an error and not the end of the process. And what a key holds is reached
+//! only by the thread that runs commands.
 #![allow(unsafe_code)] // Calls into the server; each block says what it relies on.
-// Functions of the server are found in mutable statics, which it fills before any of our code runs and never again.
+// The server's functions are in mutable statics, which it fills before any of our code runs and
+// never again.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_uint, c_void};
@@ -26,12 +29,14 @@ use crate::settings::{self, Number, Rate};
 use crate::syntax::{self, Type};
 use crate::value::{ALIVE, Value};
 
-/// The name and the version that clients look for before they use these commands: those of the module that had them first.
+/// The name and the version that clients look for before they use these commands: those of
+/// RedisBloom.
 const NAME: &CStr = c"bf";
 const VERSION: c_int = 20800;
 /// The version of what RDB files hold.
 const ENCODING: c_int = 1;
-/// Filters up to this size are moved when the server defragments: larger arrays do not share pages with others.
+/// Filters up to this size are moved when the server defragments: larger arrays do not share pages
+/// with others.
 const MOVED: u64 = 1 << 14;
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
@@ -39,17 +44,19 @@ const ERR: c_int = raw::REDISMODULE_ERR as c_int;
 
 /// Panics that were caught: for INFO.
 static PANICS: AtomicU64 = AtomicU64::new(0);
-/// The server's names for our two types, by family.
+/// The server's handles of our two types, by family.
 static TYPES: [AtomicPtr<RedisModuleType>; 2] =
     [AtomicPtr::new(ptr::null_mut()), AtomicPtr::new(ptr::null_mut())];
 /// The texts of the settings that are probabilities.
 static TEXTS: [AtomicPtr<RedisModuleString>; 2] =
     [AtomicPtr::new(ptr::null_mut()), AtomicPtr::new(ptr::null_mut())];
 
-/// Calls a function of the server; one that it does not have panics, and the panic is caught at the boundary.
+/// Calls a function of the server; one that it does not have panics, and the panic is caught at
+/// the boundary.
 macro_rules! server {
     ($name:ident ( $($argument:expr),* $(,)? )) => {{
-        // SAFETY: the server filled in the pointer before it called us, and every caller passes what the function is documented to take.
+        // SAFETY: the server filled in the pointer before it called us, and every caller passes
+        // what the function is documented to take.
         unsafe { raw::$name.expect("the server has the function")($($argument),*) }
     }};
 }
@@ -62,7 +69,7 @@ fn guarded<T>(otherwise: T, run: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The server's allocator, which may say no. (Unit tests have no server.)
+/// The server's allocator, which may refuse. (Unit tests have no server.)
 #[cfg_attr(test, allow(dead_code))]
 struct ServerMemory;
 
@@ -73,7 +80,8 @@ static MEMORY: ServerMemory = ServerMemory;
 /// What the server defragments with, while it does.
 static DEFRAG: AtomicPtr<RedisModuleDefragCtx> = AtomicPtr::new(ptr::null_mut());
 
-/// A block of the server's memory; while the server defragments, in a better place if there is one.
+/// A block of the server's memory; while the server defragments, in a better place if there is
+/// one.
 #[cfg_attr(test, allow(dead_code))]
 unsafe fn block(size: usize) -> *mut u8 {
     // SAFETY: the functions are the server's; the block is ours, and nobody knows its address yet.
@@ -94,12 +102,13 @@ unsafe fn block(size: usize) -> *mut u8 {
 #[cfg_attr(test, allow(dead_code))]
 const ALIGNED: usize = 8;
 
-// SAFETY: memory comes from the server's allocator and goes back to it. Where more alignment is asked for than it promises, the block is larger by as much; its
-// start, which is aligned to 8, is then written into the 8 bytes before the address that is handed out, which lie inside the block.
+// SAFETY: memory comes from the server's allocator and goes back to it. Where more alignment is
+// asked for than it promises, the block is larger by as much; its start, which is aligned to 8, is
+// then written into the 8 bytes before the address that is handed out, which lie inside the block.
 #[expect(clippy::cast_ptr_alignment, reason = "addresses are aligned to 8 and to more")]
 unsafe impl GlobalAlloc for ServerMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: see above; a null pointer is the allocator's way to say no.
+        // SAFETY: see above; a null pointer is how the allocator refuses.
         unsafe {
             let (size, align) = (layout.size(), layout.align());
             if align <= ALIGNED {
@@ -152,7 +161,8 @@ impl<'a> Call<'a> {
         self.arguments[at..].iter().map(|&argument| bytes_of(argument))
     }
 
-    /// Whether the command comes from a primary or from the AOF: what it says was already done, and is not to be judged.
+    /// Whether the command comes from a primary or from the AOF: what it asks for was already done
+    /// there, so limits do not apply.
     pub(crate) fn is_replay(&self) -> bool {
         let flags = server!(RedisModule_GetContextFlags(self.ctx));
         let replay = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
@@ -177,11 +187,13 @@ impl<'a> Call<'a> {
         family: Option<Family>,
     ) -> Result<Option<&'a Value>, Refusal> {
         let value = self.value(at, raw::REDISMODULE_READ, family)?;
-        // SAFETY: the server keeps the value while a command runs that does not delete it, and none of ours does; no other thread reaches it.
+        // SAFETY: the server keeps the value while a command runs that does not delete it, and
+        // none of ours does; no other thread reaches it.
         Ok(value.map(|value| unsafe { &*value }))
     }
 
-    /// What the key named by an argument holds, to change. A command asks once for a key that it changes, and for no other way to it.
+    /// What the key named by an argument holds, to change. A command calls this once for a key
+    /// that it changes, and reaches that key in no other way.
     pub(crate) fn find_mut(
         &mut self,
         at: usize,
@@ -234,7 +246,8 @@ impl<'a> Call<'a> {
         server!(RedisModule_ReplicateVerbatim(self.ctx));
     }
 
-    /// Sends another command to replicas and to the AOF: a name, the key named by an argument, and bytes.
+    /// Sends another command to replicas and to the AOF: a name, the key named by an argument, and
+    /// bytes.
     pub(crate) fn replicate_bytes(&self, command: &CStr, at: usize, bytes: &[u8]) {
         let key = self.arguments[at];
         let (command, data) = (command.as_ptr(), bytes.as_ptr());
@@ -248,7 +261,8 @@ impl<'a> Call<'a> {
         ));
     }
 
-    /// Sends another command to replicas and to the AOF: a name, the key, words and some of our own arguments.
+    /// Sends another command to replicas and to the AOF: a name, the key, words and some of our
+    /// own arguments.
     pub(crate) fn replicate_items(&self, command: &CStr, word: Option<&CStr>, items: &[usize]) {
         let key = self.arguments[1];
         let mut items: Vec<_> = items.iter().map(|&at| self.arguments[at]).collect();
@@ -269,7 +283,7 @@ impl<'a> Call<'a> {
         };
     }
 
-    /// Tells whoever listens to the keyspace.
+    /// Sends an event to the listeners of the keyspace.
     pub(crate) fn notify(&self, event: &CStr) {
         let (kind, key) = (raw::REDISMODULE_NOTIFY_GENERIC, self.arguments[1]);
         server!(RedisModule_NotifyKeyspaceEvent(self.ctx, kind, event.as_ptr(), key));
@@ -362,7 +376,8 @@ fn log(ctx: *mut RedisModuleCtx, level: &CStr, text: &str) {
 fn bytes_of<'a>(string: *const RedisModuleString) -> &'a [u8] {
     let mut len = 0;
     let data = server!(RedisModule_StringPtrLen(string, &raw mut len));
-    // SAFETY: the server keeps arguments, and their bytes, while the command runs; `'a` does not outlive it.
+    // SAFETY: the server keeps arguments, and their bytes, while the command runs; `'a` does not
+    // outlive it.
     unsafe { slice::from_raw_parts(data.cast(), len) }
 }
 
@@ -373,7 +388,8 @@ extern "C" fn run<const NUMBER: usize>(
     argc: c_int,
 ) -> c_int {
     guarded(OK, || {
-        // SAFETY: the server passes so many arguments, and keeps them while the command runs.
+        // SAFETY: the server passes as many arguments as it says, and keeps them while the command
+        // runs.
         let arguments = unsafe { slice::from_raw_parts(argv, argc as usize) };
         let mut call = Call { ctx, arguments };
         let command = &COMMANDS[NUMBER];
@@ -406,7 +422,8 @@ const RUNNERS: [Runner; COMMANDS.len()] = runners!(0 1 2 3 4 5 6 7 8 9 10 11 12 
 
 static SAVES_ALL: AtomicBool = AtomicBool::new(false);
 
-/// Whether the server writes a whole file, to the disk or to a replica, now and in this process; else what is saved is one value, for DUMP.
+/// Whether the server is writing a whole file, to the disk or to a replica, in this process. If
+/// not, what is saved is one value, for DUMP.
 pub(crate) fn saves_all() -> bool {
     SAVES_ALL.load(Relaxed)
 }
@@ -414,7 +431,7 @@ pub(crate) fn saves_all() -> bool {
 const PERSISTENCE: RedisModuleEvent =
     RedisModuleEvent { id: raw::REDISMODULE_EVENT_PERSISTENCE, dataver: 1 };
 
-/// Hears of the beginning and the end of such writing.
+/// Is told when such writing begins and ends.
 unsafe extern "C" fn persistence(
     _: *mut RedisModuleCtx,
     _: RedisModuleEvent,
@@ -426,7 +443,8 @@ unsafe extern "C" fn persistence(
     SAVES_ALL.store(!over.contains(&what), Relaxed);
 }
 
-/// What the server writes a value to or reads it from: an RDB file, a log, the payload of DUMP and RESTORE.
+/// What the server writes a value to or reads it from: an RDB file, a log, the payload of DUMP and
+/// RESTORE.
 #[derive(Clone, Copy)]
 pub(crate) struct Stream(*mut RedisModuleIO);
 
@@ -456,8 +474,8 @@ impl Stream {
         (!data.is_null()).then_some(Loaded { data, len })
     }
 
-    /// Lets what the server is writing fail. Modules are given no word for this, but a command that does not exist is an error of the stream, in files of both
-    /// forms, and writes nothing.
+    /// Makes what the server is writing fail. Modules have no call for this. But writing a command
+    /// that does not exist is an error of the stream, in files of both forms, and writes nothing.
     fn fail(self) {
         let reason = c"none: no memory to save a filter";
         server!(RedisModule_EmitAOF(self.0, reason.as_ptr(), c"".as_ptr()));
@@ -472,7 +490,7 @@ pub(crate) struct Loaded {
 
 impl Loaded {
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the server allocated so many bytes, which are ours until freed.
+        // SAFETY: the server allocated `len` bytes, which are ours until freed.
         unsafe { slice::from_raw_parts(self.data.cast(), self.len) }
     }
 }
@@ -495,7 +513,7 @@ unsafe extern "C" fn save(io: *mut RedisModuleIO, value: *mut c_void) {
     }
 }
 
-/// Loads a value from an RDB file, or from the payload of RESTORE, which anybody may have forged.
+/// Loads a value from an RDB file, or from the payload of RESTORE, which may be forged.
 unsafe extern "C" fn load<const FAMILY: usize>(
     io: *mut RedisModuleIO,
     encoding: c_int,
@@ -559,7 +577,8 @@ unsafe extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) 
 }
 
 unsafe extern "C" fn free(value: *mut c_void) {
-    // SAFETY: the server owned the value, of our type, and gives it up. (A thread may do this; nobody else has the value then.)
+    // SAFETY: the server owned the value, of our type, and gives it up. (A thread may do this;
+    // nobody else has the value then.)
     guarded((), || drop(unsafe { Box::from_raw(value.cast::<Value>()) }));
 }
 
@@ -578,13 +597,15 @@ unsafe extern "C" fn copy(
     })
 }
 
-/// Moves a small value to where the server wants it; a large array is a mapping of its own, and has no neighbours to make room for.
+/// Moves a small value to where the server wants it; a large array is a mapping of its own, and
+/// has no neighbours to make room for.
 unsafe extern "C" fn defrag(
     context: *mut RedisModuleDefragCtx,
     _: *mut RedisModuleString,
     value: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the server hands us the place where it keeps a value of our type, and takes what stands there afterwards.
+    // SAFETY: the server hands us the place where it keeps a value of our type, and takes what
+    // stands there afterwards.
     let old = unsafe { (*value).cast::<Value>() };
     guarded((), || {
         // SAFETY: as above.
@@ -645,7 +666,8 @@ fn create_command(ctx: *mut RedisModuleCtx, command: &Command, run: Runner) -> b
     if !describe(registered, command, last) {
         log(ctx, c"warning", &format!("{} goes without documentation", command.name));
     }
-    // SAFETY: reading a pointer that the server filled in, or not: older ones have no categories of modules.
+    // SAFETY: reading a pointer that the server filled in, or not: older ones have no categories
+    // of modules.
     if let Some(set) = unsafe { raw::RedisModule_SetCommandACLCategories } {
         let categories = line(&command.categories());
         // SAFETY: both come from above.
@@ -834,7 +856,8 @@ pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
     _: c_int,
 ) -> c_int {
     let (name, version) = (NAME.as_ptr(), raw::REDISMODULE_APIVER_1 as c_int);
-    // SAFETY: the context is the server's; this fills in the functions that all else relies on. Nothing before it allocates.
+    // SAFETY: the context is the server's; this fills in the functions that all else relies on.
+    // Nothing before it allocates.
     let known = unsafe { raw::Export_RedisModule_Init(ctx, name, VERSION, version) } == OK;
     // SAFETY: reading a pointer that was just filled in.
     if !known || unsafe { raw::RedisModule_TryAlloc }.is_none() {
@@ -844,12 +867,13 @@ pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
         // SAFETY: as above; older servers have no categories of modules.
         if let Some(add) = unsafe { raw::RedisModule_AddACLCategory } {
             for category in [c"bloom", c"cuckoo"] {
-                // SAFETY: the context is the server's; one that has the category already says so, and no harm is done.
+                // SAFETY: the context is the server's; one that has the category already says so,
+                // and no harm is done.
                 unsafe { add(ctx, category.as_ptr()) };
             }
         }
-        // Errors of reading are ours to handle; and no key is known to us but by what it holds, so that slots may move as they like. Servers that do not know
-        // the second option do not look at it.
+        // We handle errors of reading ourselves, and know keys only by what they hold, so that
+        // slots may move at any time. Servers that do not know the second option ignore it.
         let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION;
         server!(RedisModule_SetModuleOptions(ctx, options as c_int));

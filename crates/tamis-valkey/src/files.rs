@@ -6,7 +6,8 @@
 //! log   LOADCHUNK of the header and of all bytes, as SCANDUMP gives them
 //! ```
 //!
-//! Writing takes a piece of memory and no copy of a layer that lies as an array; the others are encoded first, if there is memory for that.
+//! Writing takes memory for one piece. Layers that are arrays are not copied; the others are
+//! encoded first, if there is memory for that.
 
 use tamis::wire::Source;
 
@@ -15,12 +16,13 @@ use crate::ffi::{Loaded, Stream, saves_all};
 use crate::memory::{self, NoMemory};
 use crate::value::{Loading, Value};
 
-/// Bytes of a piece: the server compresses each, and takes as much memory for that. A shorter layer is one piece, as all were once.
+/// Bytes of a piece: the server compresses each, and takes as much memory for that. A shorter
+/// layer is one piece.
 const PIECE: usize = 1 << 16;
 
 /// Saves a value.
 pub(crate) fn save(to: Stream, value: &Value) -> Result<(), NoMemory> {
-    // What one key is dumped to is all in memory: as it grows, and once more as the reply.
+    // The dump of one key is in memory twice: while it grows, and once more as the reply.
     let room_to_dump = |bytes: u64| memory::ask(if saves_all() { 0 } else { 3 * bytes });
     if let Some(Loading { header, received }) = value.as_loading() {
         let bytes = received.len() as u64;
@@ -45,7 +47,7 @@ pub(crate) fn save(to: Stream, value: &Value) -> Result<(), NoMemory> {
     Ok(())
 }
 
-/// Loads a value; `None` if what is there is none, or if there is no memory for it.
+/// Loads a value; `None` if the bytes are not one, or if there is no memory for it.
 pub(crate) fn load(from: Stream) -> Option<Value> {
     let state = from.take_number();
     let header = Header::decode(from.take()?.bytes()).ok()?;

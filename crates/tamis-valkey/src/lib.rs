@@ -5,8 +5,9 @@
 //! Scaling -> dump -> files (RDB, AOF), SCANDUMP -> dump -> Scaling
 //! ```
 //!
-//! `ffi.rs` alone knows the server's C interface; all else is safe code that sees arguments as bytes, gives a `Reply` and
-//! asks for keys through a `Call`. `docs/redis-valkey.md` says what every command does.
+//! `ffi.rs` alone knows the server's C interface; all else is safe code that sees arguments as
+//! bytes, gives a `Reply` and asks for keys through a `Call`. `docs/redis-valkey.md` says what
+//! every command does.
 
 mod arguments;
 mod commands;

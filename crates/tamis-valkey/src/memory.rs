@@ -1,7 +1,8 @@
 //! Memory that work on a layer takes beside it.
 //!
-//! Steps of the library that collect what a layer holds cannot say that there is no memory: the server would end there. So what they may take is asked for
-//! before, and given back. The figures are bounds of what was measured for every kind; a test measures them again.
+//! Steps of the library that collect what a layer holds cannot report that memory is short: the
+//! server would end there. So what they may take is allocated before, and given back. The figures
+//! are bounds of what was measured for every kind; a test measures them again.
 
 use std::hint::black_box;
 use std::iter;
@@ -9,15 +10,17 @@ use std::iter;
 use tamis::wire::Header;
 use tamis::{AnyFilter, Filter, Kind, Operation};
 
-/// There is no memory for what was to be done.
+/// There is not enough memory for the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoMemory;
 
-/// Blocks of each size that lists may want while they grow; and the largest that is not for large ones, in allocators that keep these apart.
+/// How many blocks of each size lists may need while they grow, and the largest size of a small
+/// block, in allocators that keep large ones apart.
 const GROWING: usize = 4;
 const LARGEST: u64 = 4 << 20;
 
-/// Asks for so many bytes, which work is about to take: in one block, with smaller ones of every size beside it.
+/// Asks for `bytes` bytes, which work is about to take: in one block, with smaller ones of every
+/// size beside it.
 pub(crate) fn ask(bytes: u64) -> Result<(), NoMemory> {
     let halves = iter::successors(Some(bytes.min(LARGEST)), |size| Some(size / 2));
     let sizes = halves.take_while(|&size| size > SPARE / 4);
@@ -28,21 +31,22 @@ pub(crate) fn ask(bytes: u64) -> Result<(), NoMemory> {
         block.try_reserve_exact(size).map_err(|_| NoMemory)?;
         blocks.push(block);
     }
-    black_box(blocks); // An allocation that nobody looks at need not take place.
+    black_box(blocks); // Otherwise the compiler may remove the allocation.
     Ok(())
 }
 
 /// Headers, checksums and such.
 pub(crate) const SPARE: u64 = 1 << 16;
-/// Bytes for every identity while all are collected, compared or packed: lists that grow take up to three times their length.
+/// Bytes for every identity while all are collected, compared or packed: a list that grows takes
+/// up to three times its length.
 const IDENTITY: u64 = 200;
 
-/// What a layer holds itself, and at most what its bytes are without what is spare.
+/// The memory of a layer; its encoded bytes are at most as many.
 pub(crate) fn bytes(layer: &AnyFilter) -> u64 {
     layer.footprint() / 8
 }
 
-/// What it takes to encode a layer. Arrays are borrowed where they lie.
+/// What it takes to encode a layer. Arrays are borrowed, not copied.
 pub(crate) fn to_encode(layer: &AnyFilter) -> u64 {
     match layer.kind() {
         Kind::Bloom | Kind::Blocked | Kind::Counting => SPARE + bytes(layer) / 1024,
@@ -113,7 +117,7 @@ mod tests {
 
     #[test]
     fn work_takes_no_more_than_was_asked_for() {
-        // A little more than a power of two: lists have just grown.
+        // A little more than a power of two, where lists have just grown.
         for kind in Kind::ALL.iter().copied().filter(|kind| kind.can_insert()) {
             for (capacity, rate) in [(1, 0.25), (8_300, 0.25), (8_300, 0.01), (8_300, 1e-5)] {
                 let params = AnyParams::plan(kind, &Goal::rate(capacity, rate)).unwrap();

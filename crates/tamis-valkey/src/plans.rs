@@ -23,7 +23,7 @@ pub(crate) fn recall(
     plan: impl FnOnce() -> Result<(Layer, u64), PlanError>,
 ) -> Result<(Layer, u64), PlanError> {
     let asked = (kind, rate.to_bits(), capacity);
-    // Only one thread runs commands; were there a panic while it planned, the plans kept would still be right.
+    // Only one thread runs commands. If planning panicked, the plans kept would still be right.
     let mut plans = PLANS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(&(_, planned)) = plans.iter().find(|(known, _)| *known == asked) {
         return Ok(planned);

@@ -1,4 +1,5 @@
-//! Earlier versions of layers, from which deltas can start: a bounded cache, neither saved nor replicated.
+//! Earlier versions of layers, from which deltas can start: a bounded cache, neither saved nor
+//! replicated.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,7 @@ impl Remembered {
         AnyFilter::decode(bytes, Limits::NONE).ok()
     }
 
-    /// Remembers a version, packed; forgets the oldest ones beyond so many bytes.
+    /// Remembers a version, packed; forgets the oldest ones while all take more than `most` bytes.
     pub(crate) fn remember(&mut self, id: ContentId, packed: Vec<u8>, most: u64) {
         self.versions.retain(|(known, _)| *known != id);
         self.versions.push_back((id, packed));

@@ -2,15 +2,17 @@
 //!
 //! # Rates
 //!
-//! Layer i (from 0) is planned for the asked rate over (i + 1)(i + 2): a half, a sixth, a twelfth ... These shares add up to 1 - 1/n after n
-//! layers, so that all together stay below the asked rate, however many there are; and they fall slowly, so that
-//! late layers do not pay in bits for what early ones were allowed. A filter that may not grow has one layer with all of the rate.
+//! Layer i (from 0) is planned for the asked rate over (i + 1)(i + 2): a half, a sixth, a twelfth
+//! ... These shares add up to 1 - 1/n after n layers, so that all together stay below the asked
+//! rate, however many there are; and they fall slowly, so that late layers do not pay in bits for
+//! what early ones were allowed. A filter that may not grow has one layer with all of the rate.
 //!
 //! # Removal is exact across layers
 //!
-//! A cuckoo family key goes to the oldest layer that already holds its identity, or else to the newest. So a layer that is not the newest never
-//! gets a new identity, and the oldest layer that holds a key's identity stays the same while the key is in: counting and
-//! removing there never touches what another key relies on.
+//! A cuckoo family key goes to the oldest layer that already holds its identity, or else to the
+//! newest. So a layer that is not the newest never gets a new identity, and the oldest layer that
+//! holds a key's identity stays the same while the key is in: counting and removing there never
+//! touches what another key relies on.
 
 use std::cell::RefCell;
 
@@ -35,8 +37,9 @@ pub(crate) enum Family {
 impl Family {
     /// The kind of a layer with this rate.
     ///
-    /// Sets: one cache line a question, until a plain filter takes a tenth less memory. Multisets: cells that count, so that a key which is inserted again takes no
-    /// other cell at first, and never more than some hundred bytes.
+    /// Sets: one cache line a question, until a plain filter takes a tenth less memory. Multisets:
+    /// cells that count, so that further copies of a key take no other cell at first, and never
+    /// more than a few hundred bytes.
     fn kind(self, rate: f64) -> Kind {
         match self {
             Self::Bloom if rate >= 0.001 => Kind::Blocked,
@@ -67,7 +70,7 @@ pub(crate) struct Asked {
     pub(crate) rate: f64,
     /// Keys of the first layer.
     pub(crate) capacity: u64,
-    /// How many times larger each next layer is; 0 if there is to be none.
+    /// How many times larger each next layer is; 0 if the filter may not grow.
     pub(crate) expansion: u32,
     /// Reported to clients of cuckoo filters, and without meaning here.
     pub(crate) bucket_size: u16,
@@ -113,7 +116,8 @@ impl Asked {
         plans::recall(kind, rate, capacity, || {
             let mut goal = Goal::rate(capacity, rate);
             if kind == Kind::Blocked {
-                // What the planner would find in ten times the time, or within half a percent of its memory.
+                // These params are what the planner would find in ten times the time, or take at
+                // most half a percent more memory.
                 let hashes = (1.0 / rate).log2().round().max(1.0) as u64;
                 goal.fixed.push(("hashes".into(), hashes));
             }
@@ -133,7 +137,8 @@ pub(crate) struct NeedsLayer;
 pub(crate) struct Scaling {
     asked: Asked,
     layers: Vec<AnyFilter>,
-    /// Different identities in each layer of a multiset, by which it is full or not: copies are only counted.
+    /// Different identities in each layer of a multiset. They decide whether it is full; copies
+    /// are only counted.
     distinct: Vec<u64>,
     /// Keys removed so far.
     removed: u64,
@@ -148,7 +153,8 @@ impl Scaling {
         Self { asked, layers, distinct, removed: 0, remembered: RefCell::default() }
     }
 
-    /// A filter of layers that were read from somewhere, and what is distinct in each; `None` if they cannot belong together.
+    /// A filter of layers that were read from somewhere, and what is distinct in each; `None` if
+    /// they cannot belong together.
     pub(crate) fn of_layers(
         asked: Asked,
         mut layers: Vec<AnyFilter>,
@@ -175,12 +181,13 @@ impl Scaling {
         &self.layers
     }
 
-    /// Different identities in each layer of a multiset; of a set nothing in particular.
+    /// Different identities in each layer of a multiset; meaningless for a set.
     pub(crate) fn distinct(&self) -> &[u64] {
         &self.distinct
     }
 
-    /// Remembers what a layer holds now, packed, so that a delta can start from it; all versions together take so many bytes at most.
+    /// Remembers what a layer holds now, packed, so that a delta can start from it. All versions
+    /// together take at most `most` bytes.
     pub(crate) fn remember(&self, id: ContentId, packed: Vec<u8>, most: u64) {
         self.remembered.borrow_mut().remember(id, packed, most);
     }
@@ -192,8 +199,9 @@ impl Scaling {
 
     /// Adds all that another filter holds; on an error some of it may be in.
     ///
-    /// A set's layer is added to ours of the same number if both together have room there, and comes as a layer of its own otherwise. Multisets must have one layer
-    /// each: else a layer that is not the newest would get new identities, and removal would no longer be exact.
+    /// A set's layer is merged into ours of the same number if that has room for both, and becomes
+    /// a layer of its own otherwise. Multisets must have one layer each: otherwise a layer that is
+    /// not the newest would get new identities, and removal would no longer be exact.
     pub(crate) fn merge(&mut self, other: &Self) -> Result<(), Refusal> {
         let mismatch = |error: MergeError| Refusal::from(format!("ERR {error}"));
         if self.asked.hasher != other.asked.hasher {
@@ -330,14 +338,14 @@ impl Scaling {
         removed
     }
 
-    /// At most how often a key is in; of a set 0 or 1.
+    /// An upper bound on the count of a key; of a set 0 or 1.
     pub(crate) fn count(&self, digest: Digest) -> u64 {
         let Some(home) = self.home(digest) else { return 0 };
         let counted = self.layers[home].as_count().and_then(|layer| layer.count_digest(digest));
         counted.unwrap_or(1)
     }
 
-    /// Gives up layers that hold nothing, but for the last that is left.
+    /// Drops layers that hold nothing, but keeps at least one layer.
     pub(crate) fn compact(&mut self) {
         let mut number = self.layers.len();
         while number > 0 {

@@ -63,13 +63,15 @@ pub(crate) static CF_BUCKET: Number = Number::new(c"cf-bucket-size", 2, 1, 255);
 pub(crate) static CF_ITERATIONS: Number = Number::new(c"cf-max-iterations", 20, 1, 65535);
 pub(crate) static CF_EXPANSION: Number = Number::new(c"cf-expansion-factor", 1, 0, MOST_EXPANSION);
 pub(crate) static CF_EXPANSIONS: Number = Number::new(c"cf-max-expansions", 32, 1, 1023);
-/// Below the server's limit of 512 MiB on one string, so that every filter can be dumped, restored and migrated.
+/// Below the server's limit of 512 MiB on one string, so that every filter can be dumped, restored
+/// and migrated.
 pub(crate) static FILTER_BYTES: Number =
     Number::new(c"max-filter-bytes", 500_000_000, 1024, i64::MAX);
 /// What one filter may spend on versions that deltas can start from.
 pub(crate) static REMEMBERED_BYTES: Number =
     Number::new(c"max-remembered-bytes", 64 << 20, 0, i64::MAX);
-/// The same for all filters, so that they merge, unless an administrator fears keys that are chosen to do harm.
+/// The same for all filters, so that they can be merged; an administrator changes it if an
+/// adversary may choose keys.
 pub(crate) static SEED: Number = Number::new(c"hash-seed", 0, i64::MIN, i64::MAX);
 
 /// All numbers.

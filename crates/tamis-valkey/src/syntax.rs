@@ -1,4 +1,5 @@
-//! How commands are described for `COMMAND DOCS`: a line such as `key capacity:int [EXPANSION factor:int] [NONSCALING] ITEMS item...`.
+//! How commands are described for `COMMAND DOCS`: a line such as
+//! `key capacity:int [EXPANSION factor:int] [NONSCALING] ITEMS item...`.
 
 /// What an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

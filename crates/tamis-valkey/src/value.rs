@@ -82,7 +82,7 @@ impl Value {
         }
     }
 
-    /// What is known of a filter that is not complete.
+    /// The part of a filter that has come so far, if it is not complete.
     pub(crate) fn as_loading(&self) -> Option<&Loading> {
         match &self.state {
             State::Ready(_) => None,
@@ -99,7 +99,8 @@ impl Value {
         held + size_of::<Self>() as u64
     }
 
-    /// Takes the chunk that ends at `end`. One that was taken already may come again. A layer may take so much memory.
+    /// Takes the chunk that ends at `end`. One that was taken already may come again. A layer may
+    /// take `most` bytes of memory.
     pub(crate) fn take_chunk(&mut self, end: u64, data: &[u8], most: u64) -> Result<(), BadChunk> {
         let State::Loading(loading) = &mut self.state else { return Err(BadChunk::Gap) };
         let start = end.checked_sub(data.len() as u64).ok_or(BadChunk::Gap)?;

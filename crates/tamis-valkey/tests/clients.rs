@@ -1,4 +1,5 @@
-//! A client's own tests: those of the Python package `redis` for Bloom and cuckoo filters, as they come.
+//! A client's own tests: those of the Python package `redis` for Bloom and cuckoo filters, as they
+//! come.
 #![allow(missing_docs)]
 
 mod harness;
@@ -27,8 +28,9 @@ fn run(server: &Server, protocol: &str, plugin: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
 }
 
-/// One of the eight tests, when it has done all that it does with filters, reserves a sketch and a list too, which are not ours: unchanged it must fail there and
-/// nowhere else. With `tests/client/others.py`, which answers these three calls, all eight must pass.
+/// One of the eight tests ends by reserving a sketch and a list, which this module does not have.
+/// Unchanged, that test must fail there and nowhere else. With `tests/client/others.py`, which
+/// answers these three calls, all eight must pass.
 #[test]
 fn the_clients_own_tests_pass() {
     for kind in Kind::ALL {

@@ -103,7 +103,8 @@ impl Attack {
         println!("{what}: {} sent, {refused} refused, {legal} legal filters", commands.len());
     }
 
-    /// Proves that a key holds a legal filter: its layers leave the server and are found valid by the library, and all commands work on it. Then it is deleted.
+    /// Checks that a key holds a legal filter: the library decodes its layers and finds them
+    /// valid, and all commands work on it. Then the key is deleted.
     fn prove(&mut self, key: &[u8]) {
         let client = &mut self.client;
         let info = client.send(&[b"TAMIS.INFO".as_slice(), key]);
@@ -149,7 +150,8 @@ impl Attack {
         ids.collect()
     }
 
-    /// Payloads with any bytes changed behind the name of the type: refused, but for changes that the server itself does not look at.
+    /// Payloads with any bytes changed behind the name of the type: refused, except where the
+    /// server itself ignores the change.
     fn any_byte(&mut self) {
         let known = SOURCES.map(|key| self.content_of(key));
         let mut refused = 0;
@@ -170,7 +172,7 @@ impl Attack {
         println!("RESTORE, any byte: {} sent, {refused} refused, the others unchanged", self.each);
     }
 
-    /// Payloads whose header of ours has a lie in it, and the right checksum.
+    /// Payloads in which our header was forged, with the right checksum.
     fn lying_header(&mut self) {
         let mut commands = Vec::new();
         for _ in 0..self.each {
@@ -184,7 +186,8 @@ impl Attack {
         self.send("RESTORE, our header", &commands);
     }
 
-    /// Payloads with a lie in a layer, every checksum of which is right: what is accepted is a filter, and answers.
+    /// Payloads in which a layer was forged, with all checksums right: what is accepted is a
+    /// filter, and answers.
     fn lying_layer(&mut self) {
         let mut commands = Vec::new();
         while commands.len() < self.each {
@@ -228,7 +231,8 @@ impl Attack {
                 forge(&mut chunk, 0, to, numbers);
                 let wrong = numbers.below(1 << 20) as i64 - 1000;
                 let wrong = if numbers.below(4) == 0 { wrong } else { end }.to_string();
-                // The right bytes under a forged header; forged bytes under the right header, or in the wrong place.
+                // The right bytes under a forged header; forged bytes under the right header, or
+                // in the wrong place.
                 let end = end.to_string();
                 for (head, end, chunk) in [(&head[..], &end, body), (original, &wrong, &chunk)] {
                     let key = format!("chunked{}", commands.len()).into_bytes();

@@ -1,4 +1,4 @@
-//! Memory that is not there: an error, or it is done all the same; never the end of the server.
+//! Short of memory, a command is an error or is done all the same; it never ends the server.
 #![allow(missing_docs)]
 
 mod harness;
@@ -31,7 +31,7 @@ fn prepare(server: &Server, limit: u64) -> Vec<&'static str> {
         let items: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
         assert!(!say(&format!("{add} {}", items.join(" "))).is_error());
         if key == "set" {
-            // An array is written from where it lies: with next to nothing.
+            // An array is written in place, with almost no memory.
             let left = limit - server.address_space();
             let saved = say("SAVE").to_string();
             assert!(saved == "OK" || left < 4 << 20, "{saved} with {left} bytes left");

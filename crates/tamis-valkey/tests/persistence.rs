@@ -17,9 +17,10 @@ fn a_saved_file_brings_them_back() {
     }
 }
 
-/// Payloads of RESTORE that were written before layers were cut into pieces (with Redis 7.0.15, by DUMP): they are read for ever,
-/// and small ones are still written as they were. `multiset` was made anew when layouts came into files: CF.RESERVE for 64 with
-/// EXPANSION 2, 0 to 99, 301 times 7, less 52.
+/// Payloads of RESTORE that were written before layers were cut into pieces (with Redis 7.0.15, by
+/// DUMP): they are read for ever, and small ones are still written as they were. `multiset` was
+/// made anew when layouts came into files: CF.RESERVE for 64 with EXPANSION 2, 0 to 99, 301 times
+/// 7, less 52.
 #[test]
 fn old_payloads_are_read() {
     let set: &[u8] = include_bytes!("golden/set.dump");
@@ -207,7 +208,8 @@ fn large_filters_travel_in_chunks() {
     }
 }
 
-/// Keys held by the server are 64-byte lines and a little more; that little is nothing from some kilobytes on.
+/// Keys held by the server are 64-byte lines and a little more; that little is nothing from some
+/// kilobytes on.
 #[test]
 fn memory_is_what_was_planned() {
     for kind in Kind::ALL {

@@ -5,7 +5,7 @@ mod harness;
 
 use harness::{Client, Kind, Server, describe, fill, wait_until};
 
-/// A replica that would judge everything differently if it were asked.
+/// A replica whose settings would give other results if it planned by itself.
 const STUBBORN: [&str; 12] = [
     "--bf.bf-error-rate",
     "0.2",
@@ -86,7 +86,8 @@ fn replicas_are_identical() {
     }
 }
 
-/// Writes go on until the primary dies; the replica that takes over has all that it had acknowledged.
+/// Writes go on until the primary dies; the replica that takes over has all that it had
+/// acknowledged.
 #[test]
 fn a_promoted_replica_has_what_was_replicated() {
     for kind in Kind::ALL {

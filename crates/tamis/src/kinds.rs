@@ -1,7 +1,7 @@
 //! The one list of all kinds. A new filter is its folder and a line here.
 
-/// Hands all kinds to a macro: number in the header, variant, name on the command line, type. Numbers and names are allotted once and
-/// never reused.
+/// Calls a macro with all kinds: number in the header, variant, name on the command line, type.
+/// Numbers and names are given once and never reused.
 macro_rules! kinds {
     ($take:ident $($with:tt)*) => {
         $take! { $($with)*

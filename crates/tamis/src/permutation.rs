@@ -5,23 +5,24 @@
 use crate::address::reduce;
 use crate::digest::Digest;
 
-/// Two multipliers are related if c a + d b = 0 mod U for small c and d; then the choices of many identities fall together, and
-/// buckets overflow. No relation shorter than this is taken (the paper's example would have 2193 full insertions in
-/// 2^20 steps with multipliers that have one of length 2, and 3.6 with 1, 3, 5, 7).
+/// Two multipliers a and b are related if c a + d b = 0 mod U for small c and d. Then many
+/// identities have the same choices, and buckets overflow. Multipliers with a relation shorter
+/// than this are not taken. (The paper's example would have 2193 full insertions in 2^20 steps
+/// with multipliers that have one of length 2, and 3.6 with 1, 3, 5, 7.)
 const SHORTEST_RELATION: u64 = 100;
-/// In a universe so small that hardly any pair keeps that distance, the shortest relation has this share of the longest
-/// possible one, the square root of U.
+/// In a small universe almost no pair keeps that distance. There the shortest relation must have
+/// this share of the longest possible one, the square root of U.
 const SMALL_UNIVERSE_SHARE: u64 = 4;
 /// How many multipliers are tried before the best of them is taken.
 const TRIES: u64 = 256;
-/// What multipliers are drawn from; the digits of pi, nothing up the sleeve. Frozen: stored filters depend on it.
+/// Multipliers are drawn from this: digits of pi. Frozen: stored filters depend on it.
 const SOURCE: Digest = Digest(0x243f_6a88_85a3_08d3);
 
 /// h -> factor h mod universe, for a universe below 2^63.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Permutation {
     factor: u64,
-    /// floor(factor 2^64 / universe), which spares the division.
+    /// floor(factor 2^64 / universe), which saves the division.
     quotient: u64,
 }
 
@@ -32,15 +33,15 @@ impl Permutation {
 
     #[inline]
     pub(crate) fn apply(self, number: u64, universe: u64) -> u64 {
-        // The quotient is at most one too small, so that one subtraction settles it.
+        // The quotient is at most one too small, so one subtraction is enough.
         let whole = reduce(self.quotient, number);
         let rest = self.factor.wrapping_mul(number).wrapping_sub(whole.wrapping_mul(universe));
         if rest >= universe { rest - universe } else { rest }
     }
 }
 
-/// The multipliers for a universe: each has no factor in common with it, and no short relation with those before it, nor
-/// with 1, so that identities in order spread as well as random ones.
+/// The multipliers for a universe. Each has no factor in common with it, and no short relation
+/// with those before it or with 1, so that consecutive identities spread as well as random ones.
 pub(crate) fn multipliers<const N: usize>(count: usize, universe: u64) -> [u64; N] {
     let long_enough = (SHORTEST_RELATION * SHORTEST_RELATION)
         .min(universe / (SMALL_UNIVERSE_SHARE * SMALL_UNIVERSE_SHARE));
@@ -72,8 +73,9 @@ pub(crate) fn multipliers<const N: usize>(count: usize, universe: u64) -> [u64; 
     chosen
 }
 
-/// The square of the length of the shortest (c, d), not both 0, with c a + d b = 0 mod U: the spectral test in two
-/// dimensions. Lagrange's reduction of the lattice that (U, 0) and (-b/a, 1) span.
+/// The square of the length of the shortest (c, d), not both 0, with c a + d b = 0 mod U: the
+/// spectral test in two dimensions. Lagrange's reduction of the lattice that (U, 0) and (-b/a, 1)
+/// span.
 fn relation(a: u64, b: u64, universe: u64) -> u64 {
     let slope = Permutation::new(inverse(a, universe), universe).apply(b % universe, universe);
     let mut long = (i128::from(universe), 0_i128);
@@ -133,7 +135,8 @@ mod tests {
         }
     }
 
-    /// The sets that the notes found bad (3.4, item 4) have short relations; the chosen ones have none.
+    /// The sets that the notes found bad (3.4, item 4) have short relations; the chosen ones have
+    /// none.
     #[test]
     fn multipliers_have_no_short_relation() {
         let universe = 1 << 25;
@@ -146,7 +149,7 @@ mod tests {
             let least = least.min(SHORTEST_RELATION * SHORTEST_RELATION);
             let chosen = multipliers::<4>(4, universe);
             if universe < 1000 {
-                continue; // So few multipliers are there that the best must do.
+                continue; // There are so few multipliers that the best of them is taken.
             }
             for (at, &one) in chosen.iter().enumerate() {
                 assert!(relation(1, one, universe) >= least, "{universe}");

@@ -1,4 +1,5 @@
-//! Every order in which threads can meet in the atomic filters, by loom: `RUSTFLAGS="--cfg loom"`, as scripts/test has it.
+//! Every order in which threads can meet in the atomic filters, by loom: `RUSTFLAGS="--cfg loom"`,
+//! as scripts/test has it.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -1,4 +1,5 @@
-//! Full `blocked-rank` filters, fresh and after ten rounds of coming and going: what is lost, what strangers get through, how long a miss takes.
+//! Full `blocked-rank` filters, fresh and after ten rounds of removing and inserting: is a key
+//! lost, what is the rate, how long does a miss take?
 //!
 //! `cargo run --release -p tamis-bench --bin churn -- [KEYS]`
 

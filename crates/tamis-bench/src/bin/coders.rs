@@ -1,8 +1,8 @@
 //! Sizes and speeds of the coders on random arrays of 16 MB, next to zstd and constriction, in one
 //! run.
 //!
-//! `cargo run --release -p tamis-bench --bin coders [rounds]`: every round verifies the array; best of five by
-//! default.
+//! `cargo run --release -p tamis-bench --bin coders [rounds]`: every round verifies the array;
+//! best of five by default.
 
 use std::time::Instant;
 

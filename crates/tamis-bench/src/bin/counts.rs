@@ -1,6 +1,8 @@
-//! Fixed work for `scripts/instructions`, which counts the instructions of each [`measured`] call under callgrind.
+//! Fixed work for `scripts/instructions`, which counts the instructions of each [`measured`] call
+//! under callgrind.
 //!
-//! Every call is announced by a line: kind, operation, how often. There are no rivals, clocks or threads here, so that counts repeat.
+//! Every call is announced by a line: kind, operation, how often. There are no rivals, clocks or
+//! threads here, so that counts repeat.
 
 use std::hint::black_box;
 
@@ -40,7 +42,8 @@ fn main() -> Result<()> {
     compressed.map_or(Ok(()), |filter| keys.ask("compressed", &filter))
 }
 
-/// What is counted. The symbol is known to callgrind by this name, so it must stay a call of its own.
+/// What is counted. The symbol is known to callgrind by this name, so it must stay a call of its
+/// own.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut()) {
     work();

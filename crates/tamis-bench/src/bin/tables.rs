@@ -1,12 +1,12 @@
-//! Fast tables beside `hashbrown`, in one run: the same keys, the same hash function, answers verified before anything is timed,
-//! subjects interleaved over several rounds.
+//! Fast tables beside `hashbrown`, in one run: the same keys, the same hash function, answers
+//! verified before anything is timed, subjects interleaved over several rounds.
 //!
 //! ```text
 //! cargo run --release -p tamis-bench --bin tables [rounds] [most keys]
 //! ```
 //!
-//! Printed are nanoseconds a lookup, hashing included: the median of the rounds, and the median, least and most of the ratio to
-//! hashbrown in the same round. Below 1 we are quicker.
+//! Printed are nanoseconds a lookup, hashing included: the median of the rounds, and the median,
+//! least and most of the ratio to hashbrown in the same round. Below 1 we are quicker.
 
 use std::hash::{BuildHasher, Hasher};
 use std::hint::black_box;
@@ -182,7 +182,7 @@ impl<const W: usize> Row<W> {
     }
 }
 
-/// All subjects with so many keys, round by round.
+/// All subjects with `keys` keys, round by round.
 fn case<const W: usize>(keys: u64, rounds: usize) {
     let mut rows = SETTINGS.map(|setting| Row::<W>::new(setting, keys));
     let stream = KeyStream::new(1);

@@ -1,8 +1,9 @@
-//! One thread against two: insertions and lookups in sharded and atomic filters, one by one and in batches, and beside them the plain
-//! filter on one thread.
+//! One thread against two: insertions and lookups in sharded and atomic filters, one by one and in
+//! batches, and beside them the plain filter on one thread.
 //!
-//! `cargo run --release -p tamis-bench --bin threads [keys] [rounds] [shards]`: a million keys, five rounds and 64 shards by default; the
-//! best round counts. Every round is verified. Nanoseconds for each key on the clock; the last column of each pair is how many times quicker
+//! `cargo run --release -p tamis-bench --bin threads [keys] [rounds] [shards]`: a million keys,
+//! five rounds and 64 shards by default; the best round counts. Every round is verified.
+//! Nanoseconds for each key on the clock; the last column of each pair is how many times quicker
 //! two threads are.
 
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! `tamis add`: more lines into a filter.
+//! `tamis add`: inserts lines into a filter.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -17,8 +17,9 @@ use crate::target::Target;
 
 /// Add lines to a filter
 ///
-/// The file is replaced in one step: whoever reads it meanwhile sees all of the new lines or none, and whoever else
-/// changes it waits. A run that is killed may leave a file .NAME.tamis-* beside it, which can be deleted.
+/// The file is replaced in one step. A program that reads it meanwhile sees all of the new lines
+/// or none; other runs of tamis that change it wait. A run that is killed may leave a file
+/// .NAME.tamis-* beside it, which can be deleted.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +33,7 @@ pub(crate) struct Add {
     keys: Keys,
 }
 
-/// A filter to change, and where to.
+/// A filter to change, and where the changed one goes.
 #[derive(Args)]
 pub(crate) struct Place {
     /// Filter to change

@@ -1,4 +1,4 @@
-//! `tamis bench`: promise and truth side by side.
+//! `tamis bench`: predictions and measurements side by side.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -14,8 +14,9 @@ use crate::wishes::Wishes;
 
 /// Build a filter from seeded keys and measure it
 ///
-/// Checks that every key is found, asks for strangers until 4,000 false positives are expected (at most 10^9
-/// strangers), and compares rate, memory and blocks with the prediction. Times exclude hashing.
+/// Checks that every key is found. Asks for absent keys until 4,000 false positives are expected
+/// (at most 10^9 absent keys), and compares rate, memory and blocks with the prediction. Times
+/// exclude hashing.
 #[derive(Args)]
 #[command(
     mut_arg("num_keys", keys_must_be_said),
@@ -25,11 +26,11 @@ Examples:
   tamis bench --kind counting --keys 50k --rate 1% --json | jq '.predicted_rate, .measured_rate'"
 )]
 pub(crate) struct Bench {
-    /// Seed of the keys: other keys, the same filter
+    /// Seed of the keys: another seed gives other keys for the same params
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     key_seed: u64,
 
-    /// Strangers to ask for, such as 10M
+    /// Absent keys to ask for, such as 10M
     #[arg(long, value_name = "N", value_parser = numbers::count, allow_hyphen_values = true)]
     queries: Option<u64>,
 
@@ -67,7 +68,7 @@ impl Bench {
         } else {
             print(&measured)?;
         }
-        // A lost key is the one thing that must never be overlooked.
+        // A lost key must never be overlooked.
         Ok(if measured.false_negatives == 0 { Outcome::Fine } else { Outcome::Wrong })
     }
 }

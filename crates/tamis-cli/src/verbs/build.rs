@@ -17,9 +17,9 @@ use crate::wishes::Wishes;
 
 /// Build a filter from lines
 ///
-/// Inserts every line. Kind `bloom` and a rate of 1% unless other options say more; with --auto, or with needs and limits, the
-/// kind that meets them best (`tamis plan` shows them all). More lines than planned are no error, but the rate rises above
-/// the one asked for.
+/// Inserts every line. The kind is `bloom` and the rate 1% unless options say otherwise; with
+/// --auto, or with needs and limits, it is the kind that meets them best (`tamis plan` shows all
+/// that do). More lines than planned are no error, but raise the rate above the one asked for.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -60,7 +60,7 @@ impl Build {
             add::insert_lines(&mut filter, &self.keys, progress)?;
             filter
         } else {
-            // Built once from all keys: eight bytes a key meanwhile.
+            // This kind is built once, from all keys: they take eight bytes each meanwhile.
             let mut digests = Vec::new();
             self.keys.each_batch(label.hasher, progress, |batch| {
                 digests.extend(batch.digests);

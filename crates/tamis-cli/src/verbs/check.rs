@@ -16,8 +16,8 @@ use crate::{show, store};
 
 /// Print the lines that may be in the set
 ///
-/// Exits 0 if a line was selected, 1 if none was, 2 on an error. A line that is in the set is always
-/// printed; one that is not slips through at the filter's rate.
+/// A line that is in the set is always printed. A line that is not is printed with a small
+/// probability, the filter's rate. Exits 0 if a line was selected, 1 if none was, 2 on an error.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -47,8 +47,8 @@ pub(crate) struct Check {
 
     /// Answer from the file in place, without reading and checking all of it first
     ///
-    /// The file must not be changed or cut while it is in use: then answers may be wrong, or the program ends with a signal. (Verbs of
-    /// tamis replace files by renaming, which does no harm.)
+    /// The file must not be changed or cut while it is in use; otherwise answers may be wrong, or
+    /// a signal ends the program. (Verbs of tamis replace files by renaming, which does no harm.)
     #[arg(long)]
     mmap: bool,
 

@@ -17,8 +17,8 @@ use crate::{show, store};
 
 /// Print how often each line is in the set
 ///
-/// COUNT, a tab and the line. Counts are never low, and rarely high. A saturated counter shows as its largest
-/// value and a plus, such as 15+.
+/// Prints COUNT, a tab and the line. A count is never too low, and rarely too high. A saturated
+/// counter prints its largest value and a plus, such as 15+.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -14,9 +14,10 @@ use crate::show;
 
 /// Show what tamis does, in less than a minute
 ///
-/// Makes up keys, plans for three typical needs (a set that is mostly read, one whose keys come and go, one shared over the network),
-/// builds what the planner chose, and shows what was promised next to what was measured, beside a plain Bloom filter and a
-/// hash set. Writes the same as a page for a browser.
+/// Makes up keys and plans for three typical needs: a set that is mostly read, one whose keys come
+/// and go, one shared over the network. Builds what the planner chose, and shows promises next to
+/// measurements, beside a plain Bloom filter and a hash set. Writes the same as a page for a
+/// browser.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +51,7 @@ pub(crate) struct Demo {
 impl Demo {
     pub(crate) fn run(self) -> Result<Outcome> {
         let refused = || format!("cannot write {}", self.output.display());
-        // Better said before than after the work.
+        // An error is better reported before the work than after it.
         fs::write(&self.output, "").with_context(refused)?;
         let mut progress = Progress::share("building and measuring");
         let shown = demo::run(self.keys, self.key_seed, &mut |share| progress.reach(share))?;
@@ -85,7 +86,7 @@ fn print_need(need: &Met) -> Result<()> {
     let mut table = show::table();
     table.set_header([
         "",
-        "strangers let in",
+        "false positives",
         "bits/key",
         "lookups/s",
         "snapshot",

@@ -1,4 +1,4 @@
-//! `tamis diff` and `tamis patch`: what turns one filter into another, and turning it.
+//! `tamis diff` and `tamis patch`: deltas, written and applied.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,9 @@ use crate::{show, store};
 
 /// Write what turns one filter into another
 ///
-/// Both must agree in kind, hash, seed and size. Send the delta to whoever holds the old filter: `tamis patch` makes the new one of
-/// it. A delta names the content of both, and applies to nothing else.
+/// Both must agree in kind, hash, seed and size. Send the delta to a peer that holds the old
+/// filter: `tamis patch` there makes the new one. A delta names the content of both, and applies
+/// to no other filter.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -61,7 +62,7 @@ impl Diff {
     }
 }
 
-/// What there is to say of a delta.
+/// Facts about a delta.
 #[derive(Serialize)]
 pub(crate) struct Facts {
     object: &'static str,
@@ -70,9 +71,9 @@ pub(crate) struct Facts {
     result: String,
     /// Keys in the result.
     keys: u64,
-    /// Bits that flip, counters that step, or identities that go.
+    /// Bits that flip, counters that change, or identities that are removed.
     changed: u64,
-    /// Identities that come, for kinds that have them.
+    /// Identities that are inserted, for kinds that keep identities.
     #[serde(skip_serializing_if = "Option::is_none")]
     inserted: Option<u64>,
     bytes: u64,
@@ -112,7 +113,7 @@ impl Facts {
 
 /// Turn a filter into the next version with a delta
 ///
-/// All or nothing: a delta for another filter, or a damaged one, changes nothing and says so.
+/// All or nothing: a delta for another filter, or a damaged one, is an error and changes nothing.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -162,7 +163,7 @@ fn load_delta(path: &Path) -> Result<Delta> {
 /// Facts of a file that holds a delta; `None` if it holds something else.
 pub(crate) fn facts_of(path: &Path) -> Result<Option<Facts>> {
     if is_stdio(path) {
-        return Ok(None); // Read once, and it is a filter more often than not.
+        return Ok(None); // Stdin can be read only once, and usually carries a filter.
     }
     let bytes = store::bytes(path)?;
     // The object of the header, as `docs/wire.md` has it.

@@ -40,7 +40,7 @@ struct Facts {
     seed: String,
     predicted_rate: f64,
     fill: f64,
-    /// Entries that found no regular place, for kinds that may have such.
+    /// Entries that found no regular place, for kinds that have an overflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     overflow: Option<u64>,
     bits_per_key: f64,

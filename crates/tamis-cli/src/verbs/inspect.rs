@@ -1,4 +1,4 @@
-//! `tamis inspect`: a filter drawn byte by byte and bit by bit.
+//! `tamis inspect`: a filter shown byte by byte and bit by bit.
 
 use std::fmt::{Display, Write as _};
 use std::ops::Range;
@@ -20,9 +20,10 @@ const ROW_BYTES: usize = 16;
 
 /// Draw the header, the sections and the bits of a small filter
 ///
-/// Every field of the header with its offset and its bytes, then the first rows of each section: bits as # and .,
-/// counters as hexadecimal digits, blocks one by one, anything else as bytes. Of a damaged filter whose header is
-/// whole, what is there is drawn all the same; the exit status is 2.
+/// Shows every field of the header with its offset and its bytes, then the first rows of each
+/// section: bits as # and ., counters as hexadecimal digits, blocks one by one, anything else as
+/// bytes. A damaged filter whose header is whole is shown as far as it goes; the exit status is
+/// then 2.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -86,7 +87,7 @@ impl Inspect {
             show::print_json(&facts)?;
         } else {
             facts.print()?;
-            // Params that do not fit their sections are no guide to them.
+            // Params that do not fit the sections cannot tell what is in them.
             let params = decoded.as_ref().map_or(Vec::new(), |filter| filter.params().named());
             for section in &header.sections {
                 show::print(&draw(section, data(bytes, section), &params).trim_end())?;
@@ -100,7 +101,7 @@ impl Inspect {
     }
 }
 
-/// As much of a section as is there.
+/// The bytes of a section, or as many as the file has.
 fn data<'a>(bytes: &'a [u8], section: &Section) -> &'a [u8] {
     let place = |at: u64| usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
     &bytes[place(section.offset)..place(section.offset.saturating_add(section.stored))]
@@ -185,7 +186,8 @@ fn fields(bytes: &[u8], header: &Header) -> Vec<Field> {
     fields.list
 }
 
-/// What the params of a kind are called: any plan of that kind tells, also where the params in the file are wrong.
+/// The names of the params of a kind. Any plan of the kind has them, also where the params in the
+/// file are wrong.
 fn param_names(kind: Kind) -> Vec<(&'static str, u64)> {
     let goal = Goal::rate(1, 0.01);
     AnyParams::plan(kind, &goal).map_or(Vec::new(), |params| params.named())
@@ -213,7 +215,7 @@ fn encoding(encoding: Encoding) -> String {
     format!("{encoding:?}").to_lowercase()
 }
 
-/// What lies in a section: cells of some bits, perhaps in blocks.
+/// What a section is made of: cells of `width` bits, perhaps in blocks.
 struct Grain {
     cells: u64,
     width: u64,
@@ -221,7 +223,8 @@ struct Grain {
 }
 
 impl Grain {
-    /// Params with well-known names say it, if what they say is as long as the section.
+    /// Params with well-known names tell, if the length that follows from them is that of the
+    /// section.
     fn new(section: &Section, params: &[(&str, u64)]) -> Option<Self> {
         let param = |wanted| {
             let found = params.iter().find(|(name, _)| *name == wanted);

@@ -12,8 +12,8 @@ use crate::target::Target;
 
 /// Make one filter that holds the keys of several
 ///
-/// All must agree in kind, parameters, hash function and seed: build them with the same options, --keys included. The
-/// result is the filter that inserting all their keys would give.
+/// All must agree in kind, params, hash function and seed: build them with the same options,
+/// --keys included. The result is the filter that inserting all their keys would give.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,5 @@
-//! The verbs, one file each. A new verb is a file here, a variant of [`Verb`] and an arm of [`Cli::run`].
+//! The verbs, one file each. A new verb is a file here, a variant of [`Verb`] and an arm of
+//! [`Cli::run`].
 
 mod add;
 mod bench;
@@ -28,8 +29,9 @@ use crate::{numbers, store};
 
 /// Is this key in the set? Filters that answer in a few bits a key.
 ///
-/// A filter answers "no" with certainty and "yes" with a small, chosen probability of being wrong: its rate.
-/// Keys are lines of bytes. Filters are files that mean the same on every machine.
+/// A filter that answers "no" is always right. A "yes" is wrong with a small probability that you
+/// choose: the rate. Keys are lines of bytes. Filters are files that mean the same on every
+/// machine.
 #[derive(Parser)]
 #[command(
     name = "tamis",
@@ -53,8 +55,9 @@ pub(crate) struct Cli {
 
     /// Most memory that reading a filter may take [default: 1GiB, or three times the file's size]
     ///
-    /// A few bytes may stand for a large filter. What would take more than this is refused before it is read. Raise it for large packed
-    /// files that you trust: unpacking takes 24 bytes a key where a kind keeps identities.
+    /// A few bytes may decode into a large filter. A file that would take more memory than this is
+    /// refused before it is read. Raise the limit for large packed files that you trust: unpacking
+    /// takes 24 bytes a key for kinds that keep identities.
     #[arg(long, global = true, value_name = "BYTES", value_parser = numbers::bytes)]
     limit: Option<u64>,
 }
@@ -112,13 +115,13 @@ impl Cli {
     }
 }
 
-/// How a verb ended that met no error it could not report itself.
+/// How a verb ended, if it did not return an error.
 pub(crate) enum Outcome {
     /// All went well; something matched.
     Fine,
     /// Nothing matched, or a key was absent.
     Nothing,
-    /// Something was wrong, and has been said.
+    /// Something was wrong, and has been reported.
     Wrong,
 }
 

@@ -1,4 +1,4 @@
-//! `tamis pack` and `tamis unpack`: filters as few bytes, and back.
+//! `tamis pack` and `tamis unpack`: a filter as few bytes, and back.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,7 +15,8 @@ use crate::{numbers, show, store};
 
 /// Write a filter as few bytes, for transfer
 ///
-/// Entropy-coded. A packed filter can be checked, added to and so on like any other; only it cannot be used in place.
+/// The result is entropy-coded. All verbs take a packed filter as they take any other, but it
+/// cannot be used in place (check --mmap).
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -35,12 +36,13 @@ pub(crate) struct Pack {
     #[arg(long)]
     best: bool,
 
-    /// Cut the array into pieces of so many bytes, rounded up to a power of two, each packed on its own: somewhat longer, and a reader need
-    /// unpack only the pieces that it looks at. For kinds that are arrays of bits: bloom, blocked, partitioned and the balanced ones
+    /// Cut the array into pieces of BYTES bytes, rounded up to a power of two, and pack each on
+    /// its own: somewhat longer, but a reader need unpack only the pieces that it looks at. For
+    /// kinds that are arrays of bits: bloom, blocked, partitioned and the balanced ones
     #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
     pieces: Option<u64>,
 
-    /// Of a counting filter, only the plain one that readers need: the counters stay at home
+    /// Of a counting filter pack only the bloom filter that readers need, without the counters
     #[arg(long)]
     plain: bool,
 
@@ -57,7 +59,7 @@ struct Facts {
     piece_bytes: Option<u64>,
     raw_bytes: u64,
     packed_bytes: u64,
-    /// What no coder does much better than.
+    /// The entropy: no coder does much better.
     entropy_bytes: f64,
     bits_per_key: f64,
     megabytes_per_second: f64,
@@ -102,7 +104,7 @@ impl Pack {
     }
 }
 
-/// Write a packed filter as it lies in memory, so that it can be used in place
+/// Write a packed filter as it is in memory, so that it can be used in place
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! `tamis plan`: what would be built, and what would it do?
+//! `tamis plan`: what would be built, and what it would do.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ use crate::wishes::Wishes;
 
 /// Show which filters meet a goal, the best first
 ///
-/// Nothing is built. With --kind only that kind is planned. Predictions are computed from the integer parameters
-/// that `tamis build` would use with the same options. Where no filter meets all of a goal, the limit that stands in the way is
-/// named with the nearest that can be had.
+/// Nothing is built. With --kind only that kind is planned. Predictions are computed from the
+/// params that `tamis build` would use with the same options. If no filter meets the goal, the
+/// error names the limit that stands in the way and the nearest one that can be met.
 #[derive(Args)]
 #[command(
     mut_arg("num_keys", keys_must_be_said),
@@ -54,7 +54,8 @@ pub(crate) struct Plan {
     #[command(flatten)]
     wishes: Wishes,
 
-    // Taken so that the options of a build can be planned as they are; no prediction depends on them.
+    // Accepted so that the options of a build can be planned unchanged; no prediction depends on
+    // them.
     #[command(flatten)]
     hashing: Hashing,
 }
@@ -118,7 +119,7 @@ impl Plan {
             let plot = plot.svg();
             fs::write(path, plot).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        // The arithmetic of all would be pages.
+        // The arithmetic of all kinds would fill pages.
         let explained = |number: usize| self.explain && (self.json || number == 0);
         let candidates: Vec<_> = plans
             .iter()

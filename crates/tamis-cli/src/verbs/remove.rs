@@ -1,4 +1,4 @@
-//! `tamis remove`: lines out of a filter.
+//! `tamis remove`: removes lines from a filter.
 
 use std::ops::ControlFlow;
 
@@ -16,9 +16,9 @@ use crate::store::Loaded;
 
 /// Remove lines from a filter
 ///
-/// Every line takes one occurrence of its key away. Exits 1 if a key was absent; the others are removed all the
-/// same. Remove only what was added: a stranger that the filter takes for a member (a `rate` share of them)
-/// takes away what other keys rely on.
+/// Every line removes one occurrence of its key. Exits 1 if a key was absent; the others are
+/// removed all the same. Remove only keys that were added: an absent key that the filter takes for
+/// a member, which happens at its rate, removes what other keys rely on.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -48,7 +48,7 @@ impl Remove {
         let (Loaded { mut filter, mode, .. }, target) = self.place.open(&self.keys)?;
         let (hasher, kind) = (filter.hasher(), filter.kind());
         let remove =
-            filter.as_remove().with_context(|| cannot(kind, "give keys up", Kind::can_remove))?;
+            filter.as_remove().with_context(|| cannot(kind, "remove keys", Kind::can_remove))?;
         let mut facts = Facts::default();
         let progress = Progress::quiet("removing", self.keys.size());
         self.keys.each_batch(hasher, progress, |batch| {
@@ -71,7 +71,7 @@ impl Remove {
     }
 }
 
-/// Why a kind will not do, and which kinds would.
+/// Why a kind cannot do it, and which kinds can.
 pub(crate) fn cannot(kind: Kind, what: &str, can: impl Fn(Kind) -> bool) -> String {
     let able: Vec<_> =
         Kind::ALL.iter().copied().filter(|&kind| can(kind)).map(Kind::name).collect();

@@ -15,8 +15,8 @@ use crate::show;
 
 /// Recompute every table and figure of the papers, and compare with what they print
 ///
-/// Writes a page (index.html), its figures (SVG) and REPORT.md into a folder. Finished experiments are kept there, so that
-/// a run that was stopped goes on where it was.
+/// Writes a page (index.html), its figures (SVG) and REPORT.md into a folder. Finished experiments
+/// are kept there, so that a run that was stopped continues where it was.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -99,7 +99,7 @@ fn print_summary(report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// A number for this very program: another one may compute otherwise.
+/// A number that changes with the program: another version may compute other results.
 fn program() -> Result<u64> {
     let path = std::env::current_exe().context("cannot find this program's file")?;
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -17,14 +17,14 @@ use crate::store::is_stdio;
 use crate::target::Target;
 use crate::{show, store};
 
-/// Lines whose memory is fetched before the first of them is looked up.
+/// How many lines have their memory fetched before the first of them is looked up.
 const AHEAD: usize = 16;
 
 /// Print each line the first time it is seen
 ///
-/// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams. No line is ever
-/// printed twice, but about a `rate` share of the first occurrences may be dropped, because the filter takes them
-/// for lines it has seen: choose --rate with that in mind.
+/// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams. No
+/// line is ever printed twice. But a new line is dropped with probability --rate, because the
+/// filter takes it for one that it has seen: choose --rate with that in mind.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -90,7 +90,8 @@ impl Uniq {
                     seen.prefetch(digest);
                 }
                 for (line, &digest) in lines.iter().zip(digests) {
-                    // Repeats are not inserted, so that the filter's number of keys is that of distinct lines.
+                    // Repeats are not inserted, so that the filter's number of keys is that of
+                    // distinct lines.
                     if !seen.contains_digest(digest) {
                         seen.insert_digest(digest)?;
                         out.write_all(line)?;

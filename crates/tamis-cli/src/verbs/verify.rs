@@ -11,8 +11,8 @@ use crate::{show, store};
 
 /// Check every checksum and every invariant of filter files
 ///
-/// Prints `FILE: ok` for each file that is whole. For the others the error names the damaged field, and the exit
-/// status is 2.
+/// Prints `FILE: ok` for each file that is whole. For the others the error names the damaged
+/// field, and the exit status is 2.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

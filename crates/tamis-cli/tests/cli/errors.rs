@@ -40,7 +40,8 @@ fn numbers_that_make_no_sense_are_refused() {
         .refused(&["cannot be used with"]);
 }
 
-/// Whoever asks a kind for a rate that makes no sense for it is told which rate does, and which kind.
+/// A rate that makes no sense for a kind is refused, with the nearest rate that does, and another
+/// kind.
 #[test]
 fn rates_out_of_all_proportion_are_refused() {
     let folder = Folder::new();
@@ -132,7 +133,8 @@ fn kinds_params_hashes_and_seeds_are_checked() {
     assert_eq!(folder.names(), ["keys"]);
 }
 
-/// A few bytes may stand for a large filter; what that may take is settled, and can be raised.
+/// A few bytes may decode into a large filter. The memory that may take has a limit, which can be
+/// raised.
 #[test]
 fn files_that_claim_much_are_refused_unless_the_limit_is_raised() {
     let folder = Folder::new();
@@ -185,7 +187,7 @@ fn what_is_not_a_filter_is_refused() {
     folder.feed(&["info", "-"], &cut[..cut.len() - 1]).refused(&["stdin: sections"]);
     folder.feed(&["info", "-"], [&cut[..], b"\n"].concat()).refused(&["stdin: end"]);
     let mut damaged = cut.clone();
-    damaged[80] ^= 1; // in the section table, so that nothing there can be believed
+    damaged[80] ^= 1; // in the section table, so that nothing there can be trusted
     folder.feed(&["info", "-"], damaged).refused(&["stdin: header: checksum"]);
 }
 
@@ -207,7 +209,7 @@ fn inputs_and_outputs_that_cannot_be_are_refused() {
 #[test]
 fn a_filter_that_cannot_be_allocated_is_refused() {
     let folder = Folder::new();
-    // Beyond the address space, so that no system takes it on trust.
+    // Beyond the address space, so that no system promises the memory.
     let huge = ["--kind", "counting", "--param", "width=16", "--memory", "500T", "--keys", "1"];
     folder.run(&[&["build", "-o", "f"], &huge[..]].concat()).refused(&["cannot allocate"]);
 }

@@ -18,16 +18,17 @@ fn set_mode(folder: &Folder, name: &str, mode: u32) {
     fs::set_permissions(folder.join(name), fs::Permissions::from_mode(mode)).expect("permissions");
 }
 
-/// Runs the tool as somebody whom permissions hold back. Nothing holds the superuser back, as whom tests run in many a
-/// container: then it is nobody, who gets the folder and a copy of the binary, for the original may be out of reach.
+/// Runs the tool as a user whom permissions restrict. Tests in a container often run as the
+/// superuser, whom nothing restricts. Then the tool runs as the user `nobody`, who gets the folder
+/// and a copy of the binary, because the original may be out of reach.
 fn run_unprivileged(folder: &Folder, args: &[&str]) -> Run {
     const NOBODY: u32 = 65534;
     if fs::metadata("/proc/self").expect("this process").uid() != 0 {
         return folder.run(args);
     }
     let binary = Folder::new();
-    // By another process: a file that this one writes may be held open by what other tests start just then, and cannot
-    // be run as long.
+    // Another process makes the copy: a file that this process writes may be inherited, still
+    // open, by a process that another test starts, and cannot be run while it is.
     let copied = Command::new("cp").args([TAMIS.as_ref(), binary.path()]).status();
     assert!(copied.expect("cp").success());
     fs::set_permissions(binary.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
@@ -79,7 +80,8 @@ fn a_failed_write_leaves_the_old_file_alone() {
     folder.write("keys", "a\n");
     folder.ok(&["build", "--keys", "100000", "-o", "f", "keys"]);
     let before = folder.read("f");
-    // The shell's limit on file sizes makes the write fail half-way; the signal is ignored so that it is an error.
+    // The shell's limit on file sizes makes the write fail half-way; the signal is ignored so that
+    // it is an error.
     let run = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" add f keys", TAMIS])
         .current_dir(folder.path())
@@ -213,7 +215,7 @@ fn a_run_that_fails_later_leaves_nothing_behind() {
     let folder = Folder::new();
     folder.write("keys", numbers(100));
     folder.ok(&["build", "-o", "f", "keys"]);
-    folder.run(&["remove", "f", "-o", "g", "keys"]).refused(&["cannot give keys up"]);
+    folder.run(&["remove", "f", "-o", "g", "keys"]).refused(&["cannot remove keys"]);
     folder.run(&["add", "keys", "-o", "g", "keys"]).refused(&["not a tamis file"]);
     assert_eq!(folder.names(), ["f", "keys"]);
 }

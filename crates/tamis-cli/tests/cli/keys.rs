@@ -2,7 +2,7 @@
 
 use crate::tool::{Folder, numbers};
 
-/// A filter so exact that no stranger slips through in a test.
+/// A filter with so low a rate that no test meets a false positive.
 fn exact(folder: &Folder, options: &[&str], input: impl AsRef<[u8]>) {
     let size = ["build", "--keys", "1000", "--rate", "1e-12", "-o", "f"];
     folder.feed(&[&size, options].concat(), input).ok();

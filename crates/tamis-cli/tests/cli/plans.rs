@@ -160,7 +160,7 @@ fn demo_shows_promises_kept_and_writes_a_page() {
                 let number = |of: &str| row[fact][of].as_f64().expect("a number");
                 (number("promised"), number("measured"))
             };
-            // Of 200,000 strangers 200 pass at 0.1%: five deviations.
+            // Of 200,000 absent keys 200 pass at 0.1%: five deviations.
             let (promised, measured) = pair("rate");
             assert!((measured / promised - 1.0).abs() < 0.36, "{row}");
             for fact in ["bits_per_key", "snapshot_bytes", "delta_bytes"] {
@@ -168,7 +168,7 @@ fn demo_shows_promises_kept_and_writes_a_page() {
                 assert!((measured / promised - 1.0).abs() < 0.02, "{fact}: {row}");
             }
         }
-        // The exact answer takes many times as much.
+        // The hash set, which is exact, takes many times as much memory.
         let bits = |row: &serde_json::Value| row["bits_per_key"]["measured"].as_f64();
         assert!(bits(&rows[2]) > bits(&rows[0]).map(|bits| 20.0 * bits), "{need}");
     }

@@ -46,7 +46,8 @@ fn a_crowded_table_says_so_and_loses_nothing() {
         assert_eq!(folder.ok(&["check", "f", "keys"]), keys);
         folder.json(&["info", "--json", "f"])
     };
-    // 4 subtables of 64 buckets of 8 cells: a load of 6 and of 7.5; then a key that comes more often than a cell counts.
+    // 4 subtables of 64 buckets of 8 cells: a load of 6 and of 7.5; then a key with more copies
+    // than a cell counts.
     let facts = build(numbers(1536));
     assert_eq!((&facts["warning"], &facts["overflow"]), (&Value::Null, &0.into()));
     let facts = build(numbers(1920));
@@ -125,7 +126,7 @@ fn mapped_answers_are_loaded_answers() {
     for kind in ["bloom", "counting", "blocked"] {
         folder.ok(&["build", "--kind", kind, "--rate", "5%", "-o", "f", "keys"]);
         let loaded = folder.ok(&["check", "f", "questions"]);
-        assert!(loaded.lines().count() > 2_000, "some strangers slip through at 5%");
+        assert!(loaded.lines().count() > 2_000, "some absent keys pass at 5%");
         assert_eq!(folder.ok(&["check", "--mmap", "f", "questions"]), loaded, "{kind}");
     }
 }
@@ -544,7 +545,7 @@ fn deltas_turn_the_old_filter_into_the_new_one() {
         assert!(folder.ok(&["info", "ab"]).contains("delta"));
         folder.ok(&["patch", "a", "ab", "bc", "-o", "n"]);
         assert_eq!(folder.read("n"), folder.read("c"), "{kind}");
-        // In the wrong order nothing happens, and it is said.
+        // Deltas in the wrong order are refused, and change nothing.
         let before = folder.read("a");
         folder.run(&["patch", "a", "bc"]).refused(&["bc: the delta is for content"]);
         assert_eq!(folder.read("a"), before);

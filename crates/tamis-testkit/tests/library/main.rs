@@ -11,6 +11,7 @@ mod compressed_sets;
 mod delta;
 mod digest;
 mod dleft;
+mod english;
 mod every_kind;
 mod faithful;
 mod fast_table;

@@ -12,7 +12,7 @@ use crate::scaling::{Asked, Family, Scaling};
 use crate::settings::{self, MOST_CAPACITY, MOST_EXPANSION};
 
 const BLOOM: Option<Family> = Some(Family::Bloom);
-/// Higher rates make filters that say nothing.
+/// The highest rate: filters with higher ones tell next to nothing.
 const HIGHEST_RATE: f64 = 0.25;
 
 /// A filter as the settings have it.

@@ -1,7 +1,9 @@
 //! SCANDUMP and LOADCHUNK, which both families have with texts of their own.
 //!
-//! An iterator is 1 after the header and the number of bytes so far plus 1 after a chunk, so that a chunk and the iterator that came with it say where it belongs. Layers
-//! carry checksums: if a filter changed while it was dumped, loading its chunks fails, and nothing wrong is ever answered from them.
+//! An iterator is 1 after the header, and the number of bytes so far plus 1 after a chunk. So a
+//! chunk and the iterator that came with it say where the chunk belongs. Layers carry checksums:
+//! if a filter changed while it was dumped, loading its chunks fails, and no wrong answer comes
+//! from them.
 
 use super::grow;
 use crate::dump::{self, CHUNK, Header};

@@ -206,7 +206,7 @@ pub(super) fn info(call: &mut Call<'_>) -> Answer {
     ]))
 }
 
-/// CF.SCANDUMP. Of a filter that holds nothing clients expect no chunk.
+/// CF.SCANDUMP. Clients expect no chunk of an empty filter.
 pub(super) fn scandump(call: &mut Call<'_>) -> Answer {
     let iterator = integer(call.argument(2)).filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or("Invalid position")?;

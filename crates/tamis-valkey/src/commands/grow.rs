@@ -58,7 +58,8 @@ pub(super) fn add_layer(call: &Call<'_>, filter: &mut Scaling) -> Result<Vec<u8>
     Ok(dump::announce(&asked, &layer))
 }
 
-/// Builds a layer of so many bytes, if there is memory for it, and some for the server: one that took all would end it at its next command.
+/// Builds a layer of `bytes` bytes, if there is memory for it and some left for the server. A
+/// layer that took all of it would end the server at its next command.
 pub(super) fn build(filter: &mut Scaling, layer: Layer, bytes: u64) -> Result<(), Refusal> {
     let refusal = match (filter.layers().len(), filter.asked().family) {
         (0, _) => "ERR Insufficient memory to create filter",
@@ -69,7 +70,8 @@ pub(super) fn build(filter: &mut Scaling, layer: Layer, bytes: u64) -> Result<()
     built.map_err(|_| refusal.into())
 }
 
-/// Refuses a filter of more bytes than one may have; what was already done elsewhere is not judged.
+/// Refuses a filter of more bytes than the settings allow, unless a primary or the AOF has already
+/// made it.
 pub(super) fn check_size(call: &Call<'_>, bytes: u64) -> Result<(), Refusal> {
     let most = settings::FILTER_BYTES.get();
     if bytes > most && !call.is_replay() {

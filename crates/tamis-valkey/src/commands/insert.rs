@@ -1,4 +1,5 @@
-//! What all commands that add items share: making the filter and its layers on the way, and telling replicas exactly what was done.
+//! What all commands that add items share: making the filter and its layers on the way, and
+//! telling replicas exactly what was done.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -28,15 +29,15 @@ pub(super) struct Insertion {
     pub(super) only_new: bool,
     /// What to make of a key that does not exist; nothing if it must.
     pub(super) create: Option<Asked>,
-    /// Whether the first item that finds no room is the last.
+    /// Whether to stop at the first item that finds no room.
     pub(super) stops: bool,
 }
 
 impl Insertion {
     /// Adds the items, and hands over what became of each.
     ///
-    /// Replicas get the announcement of every new layer where it came to be, and between them the items that were added before and after it: so they plan nothing, and
-    /// never judge again what was judged here.
+    /// Replicas get the announcement of every new layer when it is made, and the items that were
+    /// added before and after it. So they plan nothing, and decide nothing anew.
     pub(super) fn run(
         self,
         call: &mut Call<'_>,

@@ -28,7 +28,7 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    /// Whether it can have so many arguments.
+    /// Whether it can have `arguments` arguments.
     pub(crate) fn takes(&self, arguments: usize) -> bool {
         let (least, most) = self.arity;
         arguments >= least && (most == 0 || arguments <= most)
@@ -246,7 +246,7 @@ pub(crate) const COMMANDS: [Command; 34] = [
         3..=3,
         "key item",
         BY_LAYERS,
-        "Replies at most how often an item is in a cuckoo filter"
+        "Replies an upper bound on the count of an item in a cuckoo filter"
     ),
     keyed!(
         "CF.EXISTS",
@@ -363,7 +363,7 @@ pub(crate) const COMMANDS: [Command; 34] = [
         3..=0,
         "key item...",
         BY_ITEMS,
-        "Replies for each item at most how often it is in a filter of either family"
+        "Replies for each item an upper bound on its count in a filter of either family"
     ),
     keyed!(
         "TAMIS.INCRBY",

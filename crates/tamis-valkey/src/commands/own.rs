@@ -1,4 +1,4 @@
-//! TAMIS.*: what the commands of others do not offer.
+//! TAMIS.*: what BF.* and CF.* do not offer.
 
 use tamis::wire::Frame;
 use tamis::{AnyFilter, ContentId, Delta, Effort, Filter, Hasher, Limits, WireError};
@@ -16,12 +16,12 @@ use crate::value::Value;
 /// The most that TAMIS.INCRBY adds or removes at once: it takes a step for each.
 const MOST_STEPS: i64 = 100_000;
 
-/// TAMIS.LAYER: what a primary did, done again.
+/// TAMIS.LAYER: builds the layer that a primary has built.
 pub(super) fn layer(call: &mut Call<'_>) -> Answer {
     let (asked, layer) =
         dump::decode_announcement(call.argument(2)).map_err(|_| "ERR bad announcement")?;
     let value = call.find_mut(1, Some(asked.family))?;
-    let mut bytes = 0; // What a primary has built is not judged.
+    let mut bytes = 0; // No limits apply to what a primary has built.
     if !call.is_replay() {
         // From a client only what this server would build itself.
         let held = value.as_ref().map(|value| value.filter()).transpose()?;
@@ -61,12 +61,12 @@ fn named(params: Vec<(&'static str, u64)>) -> Vec<(&'static str, Reply)> {
     params.into_iter().map(|(name, value)| (name, Reply::number(value))).collect()
 }
 
-/// The rate of each layer, which takes a look at all of it.
+/// The rate of each layer. This reads all of it.
 fn rates(filter: &Scaling) -> Vec<f64> {
     filter.layers().iter().map(Filter::rate).collect()
 }
 
-/// The chance that some layer lets a stranger through.
+/// The probability that some layer answers yes for an absent key.
 fn joint(rates: &[f64]) -> f64 {
     1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>()
 }
@@ -159,7 +159,7 @@ pub(super) fn dump(call: &mut Call<'_>) -> Answer {
     let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
     let layer = &filter.layers()[chosen(filter, number)?];
     let work = if packed { memory::to_collect(layer) } else { memory::to_encode(layer) };
-    // The bytes in one, and again as the server's reply.
+    // The bytes in one piece, and again as the server's reply.
     memory::ask(work.saturating_add(2 * (memory::bytes(layer) + memory::SPARE)))?;
     let bytes = if packed { layer.pack(Effort::Best).to_vec() } else { layer.encode().to_vec() };
     Ok(Reply::Bulk(bytes))

@@ -1,4 +1,5 @@
-//! Conversations with a server: lines that start with `>` are said, the line after each is the reply, `#` starts a remark.
+//! Conversations with a server: lines that start with `>` are said, the line after each is the
+//! reply, `#` starts a remark.
 //!
 //! Where RESP2 and RESP3 differ, ` | ` stands between the two; `*` stands for anything.
 

@@ -1,9 +1,9 @@
 //! Words of bits that several threads set at once, without locks.
 //!
-//! All orderings are relaxed. Bits are only ever set, each by one atomic operation on its own word, so that a thread which
-//! has learnt of an insertion by any means that orders memory (a join, a lock, a channel, a flag that is released and
-//! acquired) cannot see that word older than the insertion left it. Nothing else is promised, and no other
-//! memory is published.
+//! All orderings are relaxed. Bits are only ever set, each by one atomic operation on its own
+//! word. So a thread that has learnt of an insertion by any means that orders memory (a join, a
+//! lock, a channel, a flag that is released and acquired) sees that word with the bits of the
+//! insertion. Nothing else is promised, and no other memory is published.
 
 use alloc::vec::Vec;
 #[cfg(not(loom))]
@@ -43,7 +43,7 @@ impl AtomicWords {
     #[inline]
     pub(crate) fn set(&self, position: u64) -> bool {
         let (word, bit) = (self.word((position >> 6) as usize), 1 << (position & 63));
-        // A look is much cheaper than a write, and leaves the line shared.
+        // A read is much cheaper than a write, and leaves the line shared.
         word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
@@ -65,7 +65,7 @@ impl AtomicWords {
     }
 }
 
-/// In the same memory, unless the words were shared with a mapped file.
+/// Keeps the memory, unless the words were shared with a mapped file.
 impl From<Words> for AtomicWords {
     fn from(words: Words) -> Self {
         let len = words.len();
@@ -74,7 +74,7 @@ impl From<Words> for AtomicWords {
     }
 }
 
-/// In the same memory.
+/// Keeps the memory.
 impl From<AtomicWords> for Words {
     fn from(words: AtomicWords) -> Self {
         let lines = words.lines.into_iter();

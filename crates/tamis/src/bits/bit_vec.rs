@@ -15,7 +15,8 @@ impl BitVec {
         Ok(Self { words: Words::zeroed(len.div_ceil(64))?, len })
     }
 
-    /// The first `len` bits of these words; `None` if they do not fit, or if a bit beyond them is set.
+    /// The first `len` bits of these words; `None` if they do not fit, or if a bit beyond them is
+    /// set.
     pub fn from_words(words: Words, len: u64) -> Option<Self> {
         let vec = Self { words, len };
         (vec.words.len() as u64 == len.div_ceil(64) && vec.tail_is_zero()).then_some(vec)
@@ -39,7 +40,8 @@ impl BitVec {
         self.words.as_mut_slice()
     }
 
-    /// The bits in words that [`into_words`](Self::into_words) gave, or that were only set within the length since.
+    /// The bits in words that [`into_words`](Self::into_words) gave, with no bit set beyond `len`
+    /// since.
     pub(crate) fn from_valid_words(words: Words, len: u64) -> Self {
         let vec = Self { words, len };
         debug_assert!(vec.words.len() as u64 == len.div_ceil(64) && vec.tail_is_zero());

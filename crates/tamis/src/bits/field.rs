@@ -20,7 +20,8 @@ pub(crate) fn get(words: &[u64], at: u64, width: u32) -> u64 {
     value & mask(width)
 }
 
-/// Writes the `width` bits (at most 64) from bit `at` on; bits of `value` beyond the width are dropped.
+/// Writes the `width` bits (at most 64) from bit `at` on; bits of `value` beyond the width are
+/// dropped.
 #[inline]
 pub(crate) fn put(words: &mut [u64], at: u64, width: u32, value: u64) {
     if width == 0 {
@@ -35,8 +36,8 @@ pub(crate) fn put(words: &mut [u64], at: u64, width: u32, value: u64) {
     }
 }
 
-/// Opens a gap of `width` bits (1 to 64) at `at` and writes `value` there; the bits up to `end` move up. Returns the
-/// `width` bits that are pushed out at the end.
+/// Opens a gap of `width` bits (1 to 64) at `at` and writes `value` there. The bits up to `end`
+/// move up; the `width` bits that are pushed out at the end are returned.
 #[inline]
 pub(crate) fn open(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64 {
     if width == 0 {
@@ -58,8 +59,8 @@ pub(crate) fn open(words: &mut [u64], at: u64, end: u64, width: u32, value: u64)
     pushed
 }
 
-/// Closes the gap of `width` bits (1 to 64) at `at`: the bits up to `end` move down, and `value` fills the place at the
-/// end. Returns the bits that were in the gap.
+/// Closes the gap of `width` bits (1 to 64) at `at`. The bits up to `end` move down, and `value`
+/// fills the room at the end; the bits that were in the gap are returned.
 #[inline]
 pub(crate) fn close(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64 {
     if width == 0 {

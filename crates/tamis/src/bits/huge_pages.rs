@@ -6,10 +6,12 @@ use core::ffi::c_void;
 
 use super::line::Line;
 
-/// Bytes in a huge page, on most machines; elsewhere the advice is merely less apt.
+/// Bytes in a huge page on most machines. Where pages are larger the advice does less, and no
+/// harm.
 const PAGE: usize = 2 << 20;
 
-/// Asks the system to put the empty vector's memory on huge pages, before anything is written there. It may refuse, and nothing is lost then.
+/// Asks the system to put the memory of the empty vector `lines` on huge pages, before anything is
+/// written there. The system may refuse; then nothing changes.
 pub(super) fn advise(lines: &mut Vec<Line>) {
     let memory = lines.spare_capacity_mut();
     let bytes = size_of_val(memory);
@@ -20,7 +22,8 @@ pub(super) fn advise(lines: &mut Vec<Line>) {
         return;
     }
     let first = start.wrapping_add(skipped).cast::<c_void>();
-    // SAFETY: the pages lie wholly inside memory that the vector has allocated and that is borrowed exclusively here; the advice
-    // changes which pages stand behind it, never what can be read there.
+    // SAFETY: the pages lie wholly inside memory that the vector has allocated and that is
+    // borrowed exclusively here; the advice changes which pages stand behind it, never what can be
+    // read there.
     let _refused = unsafe { libc::madvise(first, whole, libc::MADV_HUGEPAGE) };
 }

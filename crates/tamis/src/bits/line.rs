@@ -25,8 +25,9 @@ const _: () =
 /// The lines as one slice of words.
 #[inline]
 pub(super) fn words(lines: &[Line]) -> &[u64] {
-    // SAFETY: a Line is exactly eight u64 without padding (asserted above), so n lines are 8n initialised
-    // words at an address that is aligned for u64; lifetime and sharing are the input's.
+    // SAFETY: a Line is exactly eight u64 without padding (asserted above), so n lines are 8n
+    // initialised words at an address that is aligned for u64; lifetime and sharing are the
+    // input's.
     unsafe { slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * Line::WORDS) }
 }
 
@@ -37,25 +38,25 @@ pub(super) fn words_mut(lines: &mut [Line]) -> &mut [u64] {
     unsafe { slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * Line::WORDS) }
 }
 
-/// The bytes of words as they lie in memory: little-endian on a little-endian machine.
+/// The bytes of words as they are in memory: little-endian on a little-endian machine.
 #[inline]
 pub(super) fn bytes(words: &[u64]) -> &[u8] {
     // SAFETY: u64 has no padding, and u8 has no alignment to ask for.
     unsafe { slice::from_raw_parts(words.as_ptr().cast(), mem::size_of_val(words)) }
 }
 
-/// The bytes of words as they lie in memory, to write.
+/// The bytes of words as they are in memory, to write.
 #[inline]
 pub(super) fn bytes_mut(words: &mut [u64]) -> &mut [u8] {
     // SAFETY: as in `bytes`; exclusive, and any bytes make valid u64 values.
     unsafe { slice::from_raw_parts_mut(words.as_mut_ptr().cast(), mem::size_of_val(words)) }
 }
 
-/// Bytes seen as words, where they lie on a word boundary and are whole words; `None` otherwise.
+/// Bytes seen as words; `None` unless they start on a word boundary and are whole words.
 #[inline]
 pub(super) fn words_from_bytes(bytes: &[u8]) -> Option<&[u64]> {
-    // SAFETY: any initialised bytes make valid u64 values; `align_to` puts what is not aligned or not whole
-    // into the outer parts, which must be empty here.
+    // SAFETY: any initialised bytes make valid u64 values; `align_to` puts what is not aligned or
+    // not whole into the outer parts, which must be empty here.
     let (before, words, after) = unsafe { bytes.align_to::<u64>() };
     (before.is_empty() && after.is_empty()).then_some(words)
 }

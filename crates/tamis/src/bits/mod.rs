@@ -1,4 +1,5 @@
-//! Bits in memory: cache lines of words, bit vectors and packed fields over them, rank inside words.
+//! Bits in memory: cache lines of words, bit vectors and packed fields over them, rank inside
+//! words.
 //!
 //! ```text
 //! Line (64 bytes, aligned)  <-  Words (owned, or shared with a mapped file)  <-  BitVec, Packed

@@ -3,7 +3,8 @@
 use super::field;
 use super::words::{OutOfMemory, Words};
 
-/// The widest field. (57 bits from any bit offset lie inside eight bytes; wider contents are two fields.)
+/// The widest field. (57 bits from any bit offset lie inside eight bytes; wider contents are two
+/// fields.)
 pub const MAX_FIELD_WIDTH: u32 = 57;
 
 /// `len` fields of `width` bits each; the unused bits of the last word are always zero.
@@ -20,8 +21,8 @@ fn words_for(len: u64, width: u32) -> Option<u64> {
 }
 
 impl Packed {
-    /// `len` zero fields of `width` bits, 1 to [`MAX_FIELD_WIDTH`]; another width is refused as if there were no memory for
-    /// it.
+    /// `len` zero fields of `width` bits, 1 to [`MAX_FIELD_WIDTH`]. Another width is refused as if
+    /// there were no memory for it.
     pub fn zeroed(len: u64, width: u32) -> Result<Self, OutOfMemory> {
         let possible = (1..=MAX_FIELD_WIDTH).contains(&width);
         let words = words_for(len, width).filter(|_| possible);
@@ -29,7 +30,7 @@ impl Packed {
         Ok(Self { words: Words::zeroed(words)?, len, width })
     }
 
-    /// The fields that lie in these words; `None` if they do not fit, or if a bit beyond them is set.
+    /// The `len` fields in these words; `None` if they do not fit, or if a bit beyond them is set.
     pub fn from_words(words: Words, len: u64, width: u32) -> Option<Self> {
         if !(1..=MAX_FIELD_WIDTH).contains(&width) || words.len() as u64 != words_for(len, width)? {
             return None;

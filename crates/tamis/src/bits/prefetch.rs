@@ -1,19 +1,22 @@
 //! Asking for memory before it is needed.
 #![allow(unsafe_code)] // The prefetch instruction is an unsafe intrinsic; the block says why it is sound.
 
-/// How many digests of a batch are on their way to memory at once: enough to keep memory busy, and few enough
-/// that the first lines are still in the cache when the last are asked for. (Of 16, 32 and 48, tried once with 100 million keys on
-/// a busy machine, 32 and 48 were alike and 16 a third slower to insert; with a million keys 48 was the slowest.)
+/// How many digests of a batch have their lines fetched at once: enough to keep memory busy, and
+/// few enough that the first lines are still in the cache when the last arrive. (16, 32 and 48
+/// were tried on a busy machine. With 100 million keys 32 and 48 were alike and 16 a third slower
+/// to insert; with a million keys 48 was the slowest.)
 pub(crate) const AHEAD: usize = 32;
 
-/// Starts fetching the line in which item `index` begins, and the one in which it ends; does nothing where there is no such instruction.
+/// Starts fetching the line in which item `index` begins, and the one in which it ends. Does
+/// nothing on machines without such an instruction.
 #[inline]
 pub(crate) fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let address = items.as_ptr().wrapping_add(index);
-        // SAFETY: a prefetch never faults and changes nothing that a program can see, whatever the address.
+        // SAFETY: a prefetch never faults and changes nothing that a program can see, whatever the
+        // address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
         if size_of::<T>() > size_of::<u64>() {
             let end = address.cast::<u8>().wrapping_add(size_of::<T>() - 1);

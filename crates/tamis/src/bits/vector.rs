@@ -16,14 +16,14 @@ pub(crate) fn equal_lanes(words: [u64; 2], wanted: u16, mask: u16) -> u32 {
     }
 }
 
-/// The same where there are no such instructions: also on x86-64, whose bare-metal targets do without.
+/// The same for machines without SSE2. (Bare-metal targets of x86-64 are among these.)
 #[inline]
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 pub(crate) fn equal_lanes(words: [u64; 2], wanted: u16, mask: u16) -> u32 {
     equal_lanes_portable(words, wanted, mask)
 }
 
-/// The meaning of [`equal_lanes`].
+/// What [`equal_lanes`] computes, in plain code.
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 fn equal_lanes_portable(words: [u64; 2], wanted: u16, mask: u16) -> u32 {
     let field = |at: u32| (words[at as usize / 4] >> (at % 4 * 16)) as u16;
@@ -49,7 +49,8 @@ mod tests {
         }
     }
 
-    /// `cargo check --target x86_64-unknown-none` needs that target; the text needs nothing. (SSE2 is not in its features.)
+    /// `cargo check --target x86_64-unknown-none`, which has no SSE2, would need that target;
+    /// reading the source needs nothing.
     #[test]
     fn no_instruction_is_taken_for_granted() {
         let this = include_str!("vector.rs");

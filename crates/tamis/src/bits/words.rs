@@ -1,4 +1,4 @@
-//! The storage under every structure: zeroed, line-aligned words, owned or shared with a mapped file.
+//! The memory of every structure: zeroed, line-aligned words, owned or shared with a mapped file.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -7,10 +7,10 @@ use core::fmt;
 
 use super::line::{self, Line};
 
-/// Bytes that somebody else keeps alive, such as a mapped file.
+/// Bytes with an owner of their own, such as a mapped file.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// The memory for a structure could not be had; nothing was built.
+/// The memory for a structure could not be allocated; nothing was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {bytes} bytes for the filter; ask for fewer keys or a higher rate")]
 pub struct OutOfMemory {
@@ -28,7 +28,8 @@ pub struct Words {
 #[derive(Clone)]
 enum Storage {
     Owned(Vec<Line>),
-    /// The words are the `len * 8` bytes from `offset` on; alignment was checked when this was made.
+    /// The words are the `len * 8` bytes from `offset` on; alignment was checked when this was
+    /// made.
     Shared {
         bytes: SharedBytes,
         offset: usize,
@@ -70,8 +71,9 @@ impl Words {
         Ok(copy)
     }
 
-    /// The `len` words that start `offset` bytes into `bytes`, read in place. `None` if they are not
-    /// there, not on a word boundary, or if this machine is not little-endian as stored words are.
+    /// The `len` words that start `offset` bytes into `bytes`, read in place. `None` if they are
+    /// not there, not on a word boundary, or if this machine is not little-endian as stored words
+    /// are.
     pub fn shared(bytes: &SharedBytes, offset: usize, len: usize) -> Option<Self> {
         let end = len.checked_mul(8).and_then(|size| offset.checked_add(size))?;
         let view = (**bytes).as_ref().get(offset..end)?;
@@ -93,8 +95,8 @@ impl Words {
             Storage::Owned(lines) => &line::words(lines)[..self.len],
             Storage::Shared { bytes, offset } => {
                 let view = (**bytes).as_ref().get(*offset..*offset + self.len * 8);
-                // A keeper of bytes that changes its mind makes an empty slice here, and a panic on
-                // the next index: memory stays safe.
+                // If `as_ref` returns other bytes than before, this slice is empty and the next
+                // index panics: memory stays safe.
                 view.and_then(line::words_from_bytes).unwrap_or_default()
             }
         }
@@ -150,7 +152,7 @@ impl Words {
         self.len == 0
     }
 
-    /// Bits of heap memory held. Shared words hold none: they are the keeper's.
+    /// Bits of heap memory held. Shared words hold none: they belong to the owner of the bytes.
     pub fn footprint(&self) -> u64 {
         match &self.storage {
             Storage::Owned(lines) => lines.capacity() as u64 * Line::BITS,
@@ -158,7 +160,8 @@ impl Words {
         }
     }
 
-    /// The words as stored bytes: little-endian, without a copy where the machine is.
+    /// The words as stored bytes, little-endian; borrowed on a little-endian machine, copied on
+    /// others.
     pub fn as_le_bytes(&self) -> Cow<'_, [u8]> {
         let words = self.as_slice();
         if cfg!(target_endian = "little") {

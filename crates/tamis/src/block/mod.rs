@@ -1,6 +1,8 @@
-//! What is done with one block of 256 or 512 bits: whether it holds the bits of a key, and how full it would be with them.
+//! One block of 256 or 512 bits: does it hold the bits of a key, and how full would it be with
+//! them?
 //!
-//! `portable` says what is right; the others are only faster. Which one a machine has is found out at run time.
+//! The portable code says what is right; the code for AVX2 gives the same answers faster. Which of
+//! them runs is decided at run time.
 #![allow(unsafe_code)] // Calls into code for instructions that were found to be there; each block says so.
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
@@ -66,7 +68,8 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// The best that this machine has. Without `std` nobody can be asked, and only the portable one is sure.
+    /// The best that this machine has. Without `std` there is no way to ask, and the portable code
+    /// is used.
     pub(crate) fn detect() -> Self {
         #[cfg(all(target_arch = "x86_64", feature = "std"))]
         {
@@ -119,7 +122,7 @@ impl Backend {
         }
     }
 
-    /// Sets the bits of a digest in its block; whether one of them was not set before.
+    /// Sets the bits of a digest in its block. True if one of them was not set before.
     #[inline]
     pub(crate) fn insert(self, words: &mut [u64], blocks: &Blocks, digest: Digest) -> bool {
         match self {
@@ -224,7 +227,7 @@ mod tests {
                     let probes = BlockProbes::new(digest, count, range);
                     assert!(probes.positions().all(|at| at < range as usize));
                     let mut block = vec![0_u64; words];
-                    // From empty to full, and some that lack one bit of the key.
+                    // Blocks from empty to full, and some that lack one bit of the key.
                     for other in 0..round % 40 {
                         set(&mut block, BlockProbes::new(Digest(digest.word(other)), 16, range));
                     }

@@ -37,7 +37,7 @@ fn broadcast(word: u64) -> __m256i {
 fn positions(halves: __m256i, salts: &[u32; 8], range: u32) -> __m256i {
     let [a, b, c, d, e, f, g, h] = salts.map(|salt| salt as i32);
     let product = _mm256_mullo_epi32(halves, _mm256_setr_epi32(a, b, c, d, e, f, g, h));
-    // Where the range is a power of two the top bits are the same without the second multiplication.
+    // If the range is a power of two, the top bits are the result without a second multiplication.
     match range {
         512 => _mm256_srli_epi32::<23>(product),
         256 => _mm256_srli_epi32::<24>(product),
@@ -53,7 +53,8 @@ fn positions(halves: __m256i, salts: &[u32; 8], range: u32) -> __m256i {
 #[target_feature(enable = "avx2")]
 fn are_set((low, high): (__m256i, __m256i), position: __m256i, left: u32) -> bool {
     let index = _mm256_srli_epi32::<5>(position);
-    // Bit 3 of the index says which half of the block; it goes to where the blend looks for it.
+    // Bit 3 of the index says which half of the block; it is moved to the bit that the blend
+    // tests.
     let words = _mm256_castps_si256(_mm256_blendv_ps(
         _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, index)),
         _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, index)),
@@ -66,7 +67,8 @@ fn are_set((low, high): (__m256i, __m256i), position: __m256i, left: u32) -> boo
     _mm256_testc_si256(bits, _mm256_srli_epi32::<31>(counts)) == 1
 }
 
-/// The salts of a key with so many bits, eight at a time, with the bits from there on.
+/// The salts of a key of `count` bits, eight at a time, each with the number of bits from there
+/// on.
 #[inline]
 fn chunks(count: u32) -> impl Iterator<Item = (&'static [u32; 8], u32)> {
     BLOCK_SALTS
@@ -85,7 +87,8 @@ pub(super) fn holds_avx2(block: &[u64], probes: BlockProbes) -> bool {
         .all(|(salts, left)| are_set(halves, positions(words, salts, probes.range), left))
 }
 
-/// Eight bits of 512, as keys have by most plans: what is done with these is compiled by itself, and becomes a straight line.
+/// Eight bits of 512, as most plans have them: code for these is compiled by itself, without
+/// branches.
 #[inline]
 fn common(blocks: &Blocks) -> Option<Blocks> {
     let common = Blocks { number: blocks.number, bits: 512, hashes: 8 };
@@ -121,7 +124,7 @@ pub(super) fn insert_avx2(words: &mut [u64], blocks: &Blocks, digest: Digest) ->
         return insert_common(words, &blocks, digest);
     }
     let (block, probes) = (&mut words[blocks.range(digest)], blocks.probes(digest));
-    // Each of both sizes by itself: then no position is checked.
+    // One branch for each size: then no position needs a bounds check.
     if let Ok(block) = <&mut [u64; 8]>::try_from(&mut *block) {
         insert_into(block, probes)
     } else if let Ok(block) = <&mut [u64; 4]>::try_from(block) {

@@ -1,4 +1,4 @@
-//! What lies behind blocks: more blocks, with wider fingerprints, or at last a packed table.
+//! The back table: more blocks, with wider fingerprints, or at the end a packed table.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ pub(super) enum Back {
     Packed(Packed),
 }
 
-/// The same expression for either.
+/// The same expression for both variants.
 macro_rules! both {
     ($back:expr, $table:ident => $then:expr) => {
         match $back {
@@ -36,10 +36,10 @@ macro_rules! both {
 }
 
 impl Back {
-    /// What blocks behind blocks take beside their words.
+    /// The bits that blocks behind blocks take beside their words.
     pub(super) const OWN_BITS: u64 = 8 * size_of::<Table>() as u64;
 
-    /// What belongs behind blocks with these params.
+    /// The empty back table of blocks with these params.
     pub(super) fn new(params: &BlockedRankParams) -> Result<Self, OutOfMemory> {
         Ok(match params.second() {
             Some(second) => Self::Blocks(Box::new(Table::behind(second)?)),
@@ -47,12 +47,12 @@ impl Back {
         })
     }
 
-    /// A packed table that lies behind blocks with these params, however it grows.
+    /// A packed table as the back table of blocks with these params; growing keeps it legal there.
     pub(super) fn of_packed(table: Packed, params: &BlockedRankParams) -> Self {
         Self::Packed(table.no_narrower_than(params.narrowest_packed()))
     }
 
-    /// Lays out what an empty one is to hold: entries in order.
+    /// Lays entries, which must be in order, out in an empty back table.
     pub(super) fn lay_out(&mut self, entries: Vec<Entry>) -> Result<(), Full> {
         match self {
             Self::Blocks(table) => table.lay_out(entries),
@@ -76,7 +76,7 @@ impl Back {
         }
     }
 
-    /// What found no cell at the end, to be read.
+    /// The overflow of the packed table, to write while a table is read.
     pub(super) fn overflow_mut(&mut self) -> &mut Overflow {
         match self {
             Self::Blocks(table) => table.back_mut().overflow_mut(),
@@ -134,27 +134,29 @@ impl Back {
         both!(self, table => table.remove(table.place_of(identity), None))
     }
 
-    /// Adds so many copies.
+    /// Adds `entry.count` copies.
     pub(super) fn add(&mut self, entry: Entry) -> Result<(), Full> {
         both!(self, table => table.add(entry))
     }
 
-    /// Takes so many copies away; on an error some are gone.
+    /// Removes `entry.count` copies; on an error some are removed.
     pub(super) fn take(&mut self, entry: Entry) -> Result<(), Absent> {
         both!(self, table => table.take(entry))
     }
 
-    /// How often identities of a location of the blocks in front are in, all together.
+    /// The sum of the counts of all identities in `range`, which is a location of the blocks in
+    /// front.
     pub(super) fn count_between(&self, range: Range<u64>) -> u64 {
         both!(self, table => table.count_between(range))
     }
 
-    /// Removes all of a location of the blocks in front if they fit into `gone`: their fingerprints, and how many.
+    /// Removes all identities of `range`, which is a location of the blocks in front, if they fit
+    /// into `gone`. Writes their fingerprints there, and returns how many.
     pub(super) fn remove_all(&mut self, range: Range<u64>, gone: &mut [u32]) -> Option<usize> {
         both!(self, table => table.remove_all(range, gone))
     }
 
-    /// All that is in, in order.
+    /// All entries, in order.
     pub(super) fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
         both!(self, table => table.for_each_entry(take));
     }

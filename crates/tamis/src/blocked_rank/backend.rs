@@ -1,30 +1,36 @@
-//! What differs between machines: comparing the low bytes of a block, opening and closing cells. `Portable` is the oracle of the
-//! others, and all of them make the same bytes.
+//! What differs between machines: comparing the low bytes of a block, opening and closing cells.
+//! `Portable` says what is right; all of them make the same bytes.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use super::block::Block;
 use crate::bits::field;
 
-/// Operations on the first `cells` bytes of a block, and on fields of `width` bits from 1 to 16 that end at bit `end`.
+/// Operations on the first `cells` bytes of a block, and on fields of `width` bits from 1 to 16
+/// that end at bit `end`.
 pub(super) trait Backend {
-    /// What is equal to a byte: 0 if nothing is. (What lies behind the cells may count too.)
+    /// Which bytes of the block equal `byte`: 0 if none does. (Bytes behind the cells may count
+    /// too.)
     fn equal(block: &Block, byte: u8) -> u64;
 
-    /// Whether the byte of a cell equals this one, 1 or 0, where `equal` is what was found for it.
+    /// Whether the byte of a cell equals `byte`, 1 or 0, where `equal` is the result of
+    /// [`equal`](Self::equal) for it.
     fn is_equal(block: &Block, equal: u64, cell: u32, byte: u8) -> u64;
 
-    /// Moves the bytes from `at` on up by one, and puts a byte there; the last of the cells is dropped.
+    /// Moves the bytes from `at` on up by one, and puts `byte` there; the byte of the last cell is
+    /// dropped.
     fn open(block: &mut Block, cells: u32, at: u32, byte: u8);
 
-    /// Puts a byte at `changed`, which is not behind `at`, then moves the bytes behind `at` down by one; a zero comes in at the end.
-    /// (In one step: a vector that is loaded just after one of its bytes was stored has to wait for it.)
+    /// Puts `byte` at `changed`, which is not behind `at`, then moves the bytes behind `at` down
+    /// by one; a zero comes in at the end. (In one step, because a vector that is loaded just
+    /// after one of its bytes was stored has to wait for it.)
     fn close(block: &mut Block, cells: u32, at: u32, changed: u32, byte: u8);
 
-    /// Moves the fields from bit `at` on up by one, and puts a value there; the last one is dropped.
+    /// Moves the fields from bit `at` on up by one, and puts a value there; the last one is
+    /// dropped.
     fn open_field(block: &mut Block, end: u32, at: u32, width: u32, value: u64);
 
-    /// Puts a value at bit `changed`, which is not behind `at`, then moves the fields behind bit `at` down by one; a zero comes in
-    /// at the end.
+    /// Puts a value at bit `changed`, which is not behind `at`, then moves the fields behind bit
+    /// `at` down by one; a zero comes in at the end.
     fn close_field(block: &mut Block, end: u32, at: u32, width: u32, changed: u32, value: u64);
 }
 

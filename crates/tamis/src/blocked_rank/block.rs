@@ -1,13 +1,14 @@
 //! The bucket of paper 000 in one cache line, with a threshold.
 //!
 //! ```text
-//! bit 0                                                                                               bit 511
-//! | low bytes of Z fingerprints | their high bits | ... spare ... | IH (Z bits) | I0 (L bits) | threshold (7 bits) |
+//! bit 0                                                                                   bit 511
+//! | low bytes of Z fingerprints | their high bits | spare | IH (Z) | I0 (L) | threshold (7 bits) |
 //! ```
 //!
-//! Set bit number t of I = I0 . IH owns cell t, as in [`rank_indexed`](crate::rank_indexed). Locations at or above the threshold
-//! live elsewhere. All low bytes are compared at once, and no equal one is the common end of a question for a stranger.
-//! Cells of a chain are in no order: a new one is appended, and the last one takes the place of one that goes.
+//! Set bit number t of I = I0 . IH owns cell t, as in [`rank_indexed`](crate::rank_indexed).
+//! Locations at or above the threshold are in the back table. All low bytes are compared at once;
+//! for most absent keys none is equal, and the question ends there. Cells of a chain are in no
+//! order: a new cell is appended, and the last cell replaces one that is removed.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use super::backend::Backend;
@@ -17,9 +18,9 @@ pub(super) type Block = [u64; 8];
 
 /// Bits of the threshold, which is at most 64. Frozen.
 const THRESHOLD_BITS: u32 = 7;
-/// IH, I0 and the threshold lie in the last two words. Frozen.
+/// IH, I0 and the threshold are in the last two words. Frozen.
 const TAIL_BITS: u32 = 128;
-/// Where the threshold lies in them.
+/// The first bit of the threshold in these words.
 const THRESHOLD_AT: u32 = TAIL_BITS - THRESHOLD_BITS;
 
 /// How a block is cut.
@@ -34,7 +35,7 @@ pub(super) struct Shape {
     /// I0 and IH.
     base: Field,
     more: Field,
-    /// What of the last two words belongs to cells.
+    /// The bits of the last two words that belong to cells.
     kept: [u64; 2],
     /// A bit for each cell.
     all: u64,
@@ -44,7 +45,8 @@ pub(super) struct Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Field {
     masks: [u64; 2],
-    /// Where they begin in their word. Turned by this, what the masks leave of both words meets and never overlaps.
+    /// Where they begin in their word. Rotated by this, the masked bits of both words are adjacent
+    /// and do not overlap.
     turn: u32,
 }
 
@@ -59,7 +61,7 @@ impl Field {
         (tail[0] & self.masks[0] | tail[1] & self.masks[1]).rotate_right(self.turn)
     }
 
-    /// The words that hold this value, and nothing else.
+    /// The two words with this value in the field, and zeros elsewhere.
     #[inline(always)]
     fn put(&self, value: u64) -> [u64; 2] {
         let turned = value.rotate_left(self.turn);
@@ -68,7 +70,7 @@ impl Field {
 }
 
 impl Shape {
-    /// L and Z are 1 to 64, and fit.
+    /// `cells` and `locations` must be 1 to 64, and fit into a block.
     pub(super) const fn new(cells: u32, locations: u32, high: u32) -> Self {
         let base_at = THRESHOLD_AT - locations;
         let more_at = base_at - cells;
@@ -87,13 +89,13 @@ impl Shape {
         }
     }
 
-    /// Where the high bits of a cell lie.
+    /// The first of the high bits of a cell.
     #[inline(always)]
     fn high_at(&self, cell: u32) -> u32 {
         self.cells * 8 + cell * self.high
     }
 
-    /// The most locations of a block with so many cells; `None` if so many do not fit.
+    /// The most locations of a block with `cells` cells; `None` if the cells do not fit.
     pub(super) fn most_locations(cells: u32, high: u32) -> Option<u32> {
         let of_block = 512_u32.checked_sub(cells * (9 + high) + THRESHOLD_BITS)?;
         let of_tail = THRESHOLD_AT.checked_sub(cells)?;
@@ -101,7 +103,7 @@ impl Shape {
     }
 }
 
-/// Locations from this one on live elsewhere.
+/// Locations from this one on are in the back table.
 #[inline(always)]
 pub(super) fn threshold(block: &Block) -> u32 {
     (block[7] >> (64 - THRESHOLD_BITS)) as u32
@@ -144,7 +146,8 @@ impl Index {
         (self.base >> location & 1 == 1).then(|| below.count_ones())
     }
 
-    /// The cell after this one in its chain. (Beyond 64 only in bytes that nobody has checked; walks rise, and end there.)
+    /// The cell after this one in its chain. (It is beyond 64 only in unchecked bytes; cell
+    /// numbers rise along a chain, so a walk ends there.)
     #[inline(always)]
     fn next(self, cell: u32) -> Option<u32> {
         (self.more >> cell & 1 == 1).then(|| self.after(cell)).filter(|&next| next < 64)
@@ -221,14 +224,14 @@ struct End {
     more: u64,
 }
 
-/// `yes` or `no`, by a condition of 1 or 0 that cannot be foreseen: never a branch.
+/// `yes` or `no`, by a condition of 1 or 0 that cannot be predicted: never a branch.
 #[inline(always)]
 fn select(condition: u64, yes: u32, no: u32) -> u32 {
     core::hint::select_unpredictable(condition == 1, yes, no)
 }
 
-/// The first three cells of a chain, found without a branch. Where a chain ends cannot be foreseen, and a wrong guess waits for the
-/// line and then begins anew; few chains are longer.
+/// The first three cells of a chain, found without a branch. Where a chain ends cannot be
+/// predicted, and a wrong prediction costs a wait for the line; few chains are longer.
 #[derive(Clone, Copy)]
 struct Start {
     /// Where the first, second and third cell are, or would be.
@@ -241,7 +244,7 @@ impl Start {
     #[inline(always)]
     fn of(index: Index, location: u32) -> Self {
         let first = (index.base & ((1 << location) - 1)).count_ones();
-        // (Only bytes that nobody has checked lead beyond the last cell.)
+        // (Only unchecked bytes lead beyond the last cell.)
         let second = index.after(first) & 63;
         let third = index.after(second) & 63;
         let has_first = index.base >> location & 1;
@@ -262,7 +265,7 @@ impl Start {
         }
     }
 
-    /// Whether one of the three is such, 1 or 0, and the first that is.
+    /// Whether `is_such` holds for one of the three, 1 or 0, and the first of these.
     #[inline(always)]
     fn among(&self, is_such: impl Fn(u32) -> u64) -> (u64, u32) {
         let ([first, second, third], [has_first, has_second, has_third, _]) =
@@ -274,7 +277,7 @@ impl Start {
     }
 }
 
-/// Whether the fingerprint is in the block; `None` if its location lives elsewhere.
+/// Whether the fingerprint is in the block; `None` if its location is in the back table.
 #[inline(always)]
 pub(super) fn find<B: Backend>(
     block: &Block,
@@ -286,7 +289,7 @@ pub(super) fn find<B: Backend>(
     if location >= threshold(block) {
         return None;
     }
-    // The common end of a question for a stranger.
+    // Most questions for absent keys end here.
     if equal == 0 {
         return Some(false);
     }
@@ -306,14 +309,15 @@ pub(super) fn find<B: Backend>(
     Some(index.chain(location).any(|cell| is_same::<B>(block, shape, equal, cell, wanted)))
 }
 
-/// Whether a cell has this fingerprint, where `equal` is what was found for its low byte.
+/// Whether a cell has this fingerprint, where `equal` is the result of the comparison for its low
+/// byte.
 #[inline(always)]
 fn is_same<B: Backend>(block: &Block, shape: &Shape, equal: u64, cell: u32, wanted: u32) -> bool {
     B::is_equal(block, equal, cell, wanted as u8) == 1
         && (shape.high == 0 || high(block, shape, cell) == wanted >> 8)
 }
 
-/// How often a fingerprint is in the block; `None` if its location lives elsewhere.
+/// How often a fingerprint is in the block; `None` if its location is in the back table.
 pub(super) fn count(block: &Block, shape: &Shape, location: u32, wanted: u32) -> Option<u64> {
     let same = chain(block, shape, location).filter(|&(_, print)| print == wanted);
     (location < threshold(block)).then(|| same.count() as u64)
@@ -329,10 +333,10 @@ pub(super) fn chain(
     cells.map(move |cell| (cell, print(block, shape, cell)))
 }
 
-/// What came of an insertion.
+/// The result of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It is in; whether it was not in before.
+    /// It is in the block; true if it was not in before.
     Here(bool),
     /// There is no room.
     Full,
@@ -379,12 +383,12 @@ pub(super) fn insert<B: Backend>(
     Inserted::Here(is_new)
 }
 
-/// What came of a removal.
+/// The result of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removed {
     /// It is gone.
     Here {
-        /// Whether there are locations elsewhere.
+        /// Whether locations of the block are in the back table.
         spilled: bool,
     },
     /// It is nowhere.
@@ -417,9 +421,9 @@ pub(super) fn remove<B: Backend>(
     } else {
         index.chain(location).find(|&cell| is_same::<B>(block, shape, equal, cell, old))
     };
-    // A chain that leaves the cells is of bytes that nobody has checked.
+    // Only in unchecked bytes does a chain leave the cells.
     let Some(found) = found.filter(|_| end.last < shape.cells) else { return Removed::Nowhere };
-    // The last cell of the chain takes the place of the one that goes.
+    // The last cell of the chain replaces the one that is removed.
     let moved = print(block, shape, end.last);
     close::<B>(block, shape, index, end, (found, moved));
     Removed::Here { spilled: index.threshold < shape.locations }
@@ -445,7 +449,7 @@ fn close<B: Backend>(
     index.put(block, shape);
 }
 
-/// Takes the highest chain out of the block and lowers the threshold to its location.
+/// Removes the highest chain from the block and lowers the threshold to its location.
 #[inline(always)]
 pub(super) fn lower<B: Backend>(block: &mut Block, shape: &Shape) {
     let Some(location) = highest(block, shape) else { return };
@@ -481,7 +485,8 @@ pub(super) fn is_valid(block: &Block, shape: &Shape) -> bool {
     if index.threshold > shape.locations || index.len() > shape.cells {
         return false;
     }
-    // Chains lie below the threshold, and every cell belongs to one: then no bit is set beyond the cells.
+    // Chains are below the threshold, and every cell belongs to one: then no bit is set beyond the
+    // cells.
     let below = |bits: u64, limit: u32| limit >= 64 || bits >> limit == 0;
     let cells = (0..shape.locations).map(|at| chain(block, shape, at).count() as u32).sum::<u32>();
     if !below(index.base, index.threshold)
@@ -490,7 +495,7 @@ pub(super) fn is_valid(block: &Block, shape: &Shape) -> bool {
     {
         return false;
     }
-    // The same bits written anew, and nothing beside them.
+    // Writing the same content anew must give the same bits, and no others.
     let mut copy = [0; 8];
     (0..index.len()).for_each(|cell| set_print(&mut copy, shape, cell, print(block, shape, cell)));
     index.put(&mut copy, shape);

@@ -1,4 +1,4 @@
-//! Which instructions the machine has, and what is done with them.
+//! Which instructions the machine has, and the operations with them.
 
 use super::backend::Portable;
 use super::block::{self, Block, Inserted, Removed, Shape};
@@ -18,7 +18,7 @@ pub(super) enum Machine {
 }
 
 impl Machine {
-    /// The best way to work on blocks of a shape with fingerprints of so many bits.
+    /// The best operations for blocks of this shape with fingerprints of `width` bits.
     pub(super) fn detect(shape: &Shape, width: u32) -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(proof) = Avx2::detect() {
@@ -146,7 +146,8 @@ impl Machine {
     }
 }
 
-/// Calls of their own, as those of a special machine are: a caller need not prepare for what is compiled for both.
+/// Functions that are not inlined, like those for special instructions: so a caller saves no
+/// registers for either.
 mod portable {
     use super::{Block, Inserted, Portable, Removed, Shape, block};
 

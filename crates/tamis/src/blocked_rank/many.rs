@@ -1,4 +1,5 @@
-//! Many digests at once: loops over blocks that leave compiled code only where a block refuses, with lines fetched ahead.
+//! Many digests at once: loops over blocks, with lines fetched ahead, that return only at a block
+//! that refuses.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use super::backend::Backend;
@@ -7,7 +8,7 @@ use super::place::{Cut, Place};
 use crate::bits::{AHEAD, prefetch};
 use crate::digest::Digest;
 
-/// Asks for the lines of digests.
+/// Starts fetching the lines of digests.
 #[inline(always)]
 pub(super) fn fetch(blocks: &[Block], cut: &Cut, digests: &[Digest]) {
     for &digest in digests {
@@ -15,8 +16,9 @@ pub(super) fn fetch(blocks: &[Block], cut: &Cut, digests: &[Digest]) {
     }
 }
 
-/// Answers for digests, of which there are no more than answers, from this number on, up to the first whose location lives
-/// elsewhere: its number and its place. Lines are fetched ahead, but for the first.
+/// Answers for digests from number `from` on, up to the first whose location is in the back table;
+/// returns its number and its place. There must be as many answers as digests. Lines are fetched
+/// ahead, except the first.
 #[inline(always)]
 pub(super) fn find_many<B: Backend>(
     blocks: &[Block],
@@ -39,8 +41,8 @@ pub(super) fn find_many<B: Backend>(
     None
 }
 
-/// Inserts digests from this number on, up to the first that finds no room: its number, its place, and why. Lines are fetched
-/// ahead, but for the first.
+/// Inserts digests from number `from` on, up to the first that finds no room; returns its number,
+/// its place, and why. Lines are fetched ahead, except the first.
 #[inline(always)]
 pub(super) fn insert_many<B: Backend>(
     blocks: &mut [Block],
@@ -62,8 +64,8 @@ pub(super) fn insert_many<B: Backend>(
     None
 }
 
-/// Removes digests from this number on, up to the first after which something is left to do: its number, its place, and what came of
-/// it. Lines are fetched ahead, but for the first.
+/// Removes digests from number `from` on, up to the first after which something is left to do;
+/// returns its number, its place, and the result. Lines are fetched ahead, except the first.
 #[inline(always)]
 pub(super) fn remove_many<B: Backend>(
     blocks: &mut [Block],

@@ -1,8 +1,8 @@
-//! The parameters of a blocked rank-indexed filter: every number of its blocks, and of what lies behind them, as they
-//! are stored.
+//! The parameters of a blocked rank-indexed filter: every number of its blocks and of its back
+//! table, as they are stored.
 //!
-//! They are checked as integers, by rules that never change: how a planner chooses what lies behind the blocks is its own
-//! affair, in [`plan`](super::plan), and no reader needs it.
+//! They are checked as integers, by rules that never change. A planner may choose the back table
+//! as it likes (in [`plan`](super::plan)); no reader needs to know how.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::rank_indexed::RankParams;
 use crate::rank_indexed::model::Layout;
 use crate::spec::{InvalidParam, Params, as_stored, narrow};
 
-/// The most identities: so that they leave room in a word. Frozen.
+/// The most identities: they leave room in a word. Frozen.
 pub(super) const MAX_UNIVERSE: u64 = 1 << 61;
 /// The most blocks: far beyond any memory, and safe from overflow. Frozen.
 const MAX_BLOCKS: u64 = 1 << 39;
@@ -20,15 +20,16 @@ const MAX_BLOCKS: u64 = 1 << 39;
 pub(super) const MAX_FINGERPRINT: u32 = 16;
 /// The widest fingerprint of blocks behind blocks. Frozen.
 pub(super) const MAX_SECOND: u32 = 24;
-/// How many bits narrower than the fingerprints in front those of the packed table may be: a location in front is spread
-/// over 2^10 of its chains at most, and looking through them takes no time. Frozen.
+/// How many bits narrower than the fingerprints in front of it those of the packed table may be. A
+/// location in front is then spread over at most 2^10 of its chains, which are searched quickly.
+/// Frozen.
 const NARROWER: u32 = 10;
 
-/// How identities are cut, how many keys are planned for, and what lies behind the blocks.
+/// How identities are cut, how many keys are planned for, and the layout of the back table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedRankParams {
     front: Level,
-    /// Blocks behind the blocks, if enough is expected there.
+    /// Blocks behind the blocks, if enough keys are expected there.
     second: Option<Level>,
     /// The packed table at the end.
     last: RankParams,
@@ -51,7 +52,8 @@ impl Level {
         Self::new(values, MAX_FINGERPRINT, "1 to 16 bits")
     }
 
-    /// Blocks behind these ones, by the stored numbers: as many identities at least, and a location in front is part of one behind.
+    /// Blocks behind these ones, by the stored numbers. They must have at least as many
+    /// identities, and a location in front must be part of one behind.
     pub(super) fn behind(&self, values: [u64; 5]) -> Result<Self, InvalidParam> {
         let level = Self::new(values, MAX_SECOND, "1 to 24 bits")?;
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
@@ -104,7 +106,7 @@ impl Level {
         self.fingerprint.saturating_sub(NARROWER).max(1)
     }
 
-    /// Whether a packed table may lie behind.
+    /// Checks that a packed table may be behind these blocks.
     fn check_packed(&self, last: &RankParams) -> Result<(), InvalidParam> {
         let Layout { buckets, fingerprint, .. } = last.layout();
         if Some(last.universe()) < self.universe() {
@@ -131,7 +133,7 @@ impl Level {
 }
 
 impl BlockedRankParams {
-    /// These blocks, with this behind them.
+    /// These blocks, with this second level and this packed table behind them.
     pub(super) fn laid_out(
         front: Level,
         second: Option<Level>,
@@ -141,7 +143,8 @@ impl BlockedRankParams {
         Ok(Self { front, second, last })
     }
 
-    /// The narrowest fingerprint that the packed table may have, which grows by cutting identities elsewhere.
+    /// The narrowest fingerprint that the packed table may have. (It grows by cutting identities
+    /// elsewhere.)
     pub(super) fn narrowest_packed(&self) -> u32 {
         self.second.unwrap_or(self.front).narrowest_packed()
     }
@@ -186,19 +189,19 @@ impl BlockedRankParams {
         self.last
     }
 
-    /// Bits of all that lies behind the blocks.
+    /// Bits of the back table.
     pub(crate) fn back_bits(&self) -> u64 {
         self.second.map_or(0, |level| level.bits()) + self.last.layout().bits()
     }
 
-    /// The blocks double when the packed table holds more, which is when all that lies behind the blocks has become too much, and
-    /// there are keys enough to fill more.
+    /// The blocks double when the packed table holds more than this, because then the back table
+    /// holds too much, if there are keys enough to fill more blocks.
     pub(super) fn most_packed(&self) -> u64 {
         let behind = self.second.map_or(0, |level| level.blocks * u64::from(level.cells));
         model::most_in_back(self.front.capacity).saturating_sub(behind).max(16)
     }
 
-    /// The blocks do not double for fewer keys.
+    /// The fewest keys for which the blocks double.
     pub(super) fn room(&self) -> u64 {
         self.front.capacity.max(self.front.blocks * u64::from(self.front.cells))
     }
@@ -239,7 +242,7 @@ impl BlockedRankParams {
         Self::new(blocks / 2, locations, cells, fingerprint + 1, capacity.div_ceil(2))
     }
 
-    /// The same blocks with fingerprints, and identities, so many bits shorter.
+    /// The same blocks, with fingerprints and identities that are `dropped` bits shorter.
     pub(super) fn coarser(&self, dropped: u32) -> Result<Self, InvalidParam> {
         let Level { blocks, locations, cells, fingerprint, capacity } = self.front;
         if dropped == 0 {
@@ -298,10 +301,11 @@ impl Params for BlockedRankParams {
     }
 }
 
-/// Which of its params a packed table does not need here: there are neither counters nor values.
+/// The param of a packed table that is left out here, because there are neither counters nor
+/// values.
 const EXTRA: usize = 3;
 
-/// The fault of a param by its name among all.
+/// The error of a param of one part, with its name among all params.
 fn of_part(part: &str, fault: &InvalidParam) -> InvalidParam {
     let names = BlockedRankParams::NAMES.iter();
     let name = names.copied().find(|name| name.strip_prefix(part) == Some(fault.name));

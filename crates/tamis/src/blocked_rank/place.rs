@@ -35,7 +35,7 @@ impl Cut {
         }
     }
 
-    /// The same with a shape that is known to be its own: then the compiler knows it too.
+    /// The same with a constant shape, which must be its own: then the compiler knows it too.
     #[inline(always)]
     pub(super) fn with_shape(&self, shape: Shape) -> Self {
         let width = 8 + shape.high;
@@ -53,8 +53,9 @@ impl Cut {
         reduce(digest.0, self.blocks) as usize
     }
 
-    /// The place of [`identity`](crate::address::identity) without a division: what the product with the blocks leaves of the
-    /// digest, times the identities of a block, is the rest.
+    /// The place of [`identity`](crate::address::identity) without a division: the high word of
+    /// digest times blocks is the block, and the low word times the identities of a block gives
+    /// the rest.
     #[inline(always)]
     pub(super) fn place(&self, digest: Digest) -> Place {
         let product = u128::from(digest.0) * u128::from(self.blocks);

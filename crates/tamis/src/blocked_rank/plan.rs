@@ -1,4 +1,4 @@
-//! From goals to params, from blocks to what lies behind them, and from params to predictions.
+//! From goals to params, from blocks to their back table, and from params to predictions.
 
 use super::back::Back;
 use super::block::Shape;
@@ -14,25 +14,30 @@ use crate::rank_indexed::{RankIndexed, RankParams};
 use crate::spec::{Goal, InvalidParam, Kind, PlanError, Prediction, Size};
 use crate::stored::Stored;
 
-/// Filters are planned so full that this share of the keys lives in the back table: 5% with bytes, 9% with the widest
-/// fingerprints. Fuller ones would be smaller, by up to a fifth of a bit with bytes and half a bit with wide ones, and slower.
+/// Filters are planned so full that this share of the keys is in the back table: 5% with bytes, 9%
+/// with the widest fingerprints. Fuller filters would be smaller, by up to a fifth of a bit a key
+/// with bytes and half a bit with wide fingerprints, and slower.
 fn in_back(fingerprint: u32) -> f64 {
     0.05 + 0.005 * f64::from(fingerprint.saturating_sub(8))
 }
-/// What a cell of the back table costs beyond the logarithm of its share of identities; good to a bit, for choosing only.
+/// The bits that a cell of the back table takes beyond the logarithm of the identities for each
+/// cell; right to about a bit, and used for choosing only.
 const BACK_OVERHEAD: f64 = 5.0;
 
 /// Loads are found to this precision.
 const LOAD_TOLERANCE: f64 = 1e-4;
 
-/// There are blocks behind the blocks if so many keys are expected there: fewer fit into the packed table's few lines.
+/// From this many expected keys on there are blocks behind the blocks; fewer keys fit into a few
+/// lines of the packed table.
 const SECOND_FROM: f64 = 256.0;
-/// What blocks behind blocks overflow is up to so many times what the model of clumps says: measured from 5e4 to 3e6 keys.
+/// Blocks behind blocks refuse up to this many times as many keys as the model of clumps says:
+/// measured from 5e4 to 3e6 keys.
 const CLUMPS: f64 = 1.2;
 
 impl BlockedRankParams {
-    /// `blocks` blocks of 64 bytes with `locations` chain locations, `cells` cells and fingerprints of `fingerprint` bits,
-    /// and a back table for what `capacity` keys leave without a cell.
+    /// `blocks` blocks of 64 bytes with `locations` chain locations, `cells` cells and
+    /// fingerprints of `fingerprint` bits, and a back table for those of `capacity` keys that find
+    /// no cell.
     pub fn new(
         blocks: u64,
         locations: u32,
@@ -44,7 +49,7 @@ impl BlockedRankParams {
         Self::of(Level::front(values)?)
     }
 
-    /// The params of the blocks in front, with a back table by the rules.
+    /// The params of these blocks with the back table that is planned for them.
     pub(super) fn of(front: Level) -> Result<Self, InvalidParam> {
         let second = front.second();
         let (universe, spilled) = match second {
@@ -53,9 +58,9 @@ impl BlockedRankParams {
         };
         let (universe, spilled) =
             (universe.unwrap_or(MAX_UNIVERSE), model::with_margin(spilled, 8.0));
-        // The least table whose identities are as many as those in front of it.
+        // The smallest table with as many identities as the blocks in front of it.
         let layout = optimise(&Demand::new(spilled), rate_of(universe as f64, spilled));
-        // (As many to the last one, which a rate in floating point does not promise.)
+        // (Exactly as many or more, which a rate in floating point does not promise.)
         let widened = layout.map(|layout| {
             let places = layout.group_buckets() * u64::from(layout.locations);
             let per_group = places << layout.fingerprint;
@@ -71,16 +76,18 @@ impl BlockedRankParams {
 }
 
 impl Level {
-    /// Blocks for what these ones are expected to overflow; `None` if that is little, or fingerprints would be too wide.
+    /// Blocks for the keys that these ones are expected to refuse; `None` if these are few, or
+    /// fingerprints would be too wide.
     fn second(&self) -> Option<Self> {
         let expected = Some(self.spilled(1.0)).filter(|&spilled| spilled >= SECOND_FROM)?;
-        // There is more behind if they are not enough.
+        // The packed table takes the rest if these are not enough.
         let capacity = model::with_margin(expected, 3.0);
         let universe = self.universe()?;
         // Not narrower, so that a location in front is part of one behind.
         (self.fingerprint..=MAX_SECOND).find_map(|fingerprint| {
             let high = fingerprint.saturating_sub(8);
-            // About as many locations as cells, or fewer: as many identities as in front, or some blocks would have nothing to do.
+            // About as many locations as cells, or fewer: with more identities than in front some
+            // blocks would stay empty.
             let cells = 505 / (10 + high);
             let blocks = (capacity * 8).div_ceil(u64::from(cells) * 7);
             let locations = universe / blocks.checked_mul(1 << fingerprint)?;
@@ -92,19 +99,21 @@ impl Level {
         })
     }
 
-    /// Keys that are expected to find no room, if they come in clumps of this size: then there are fewer, and fewer fit.
+    /// Keys that are expected to find no room if they come in clumps of this size: a block then
+    /// gets fewer clumps, and has room for fewer.
     fn spilled(&self, clump: f64) -> f64 {
         let Self { blocks, locations, cells, capacity, .. } = *self;
         model::expected_back((blocks, locations, cells), capacity, clump)
     }
 
-    /// How many keys come together where these blocks overflow them: a chain leaves as a whole, and more so a long one.
+    /// How many keys these blocks refuse together: a chain leaves as a whole, and long chains are
+    /// more likely to leave.
     fn clump(&self) -> f64 {
         1.0 + self.capacity as f64 / (self.blocks as f64 * f64::from(self.locations))
     }
 }
 
-/// A way to cut blocks, with the fullest load for it.
+/// A way to cut blocks, and its largest load.
 #[derive(Clone, Copy)]
 struct Cut {
     fingerprint: u32,
@@ -115,7 +124,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// The cuts that are worth a thought for a width: with about as many locations as cells, or half as many again.
+    /// The cuts that may be best for a width: about as many locations as cells, or half as many
+    /// again.
     fn all(fingerprint: u32) -> impl Iterator<Item = Self> {
         let high = fingerprint.saturating_sub(8);
         (16..=60).filter_map(move |cells| {
@@ -159,7 +169,7 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
     };
     let widths = match fingerprint {
         Some(width) => {
-            // Checked by building the smallest table that has it.
+            // Checks the width with the smallest table that has it.
             BlockedRankParams::new(1, 1, 1, narrow(width), 1)?;
             narrow(width)..=narrow(width)
         }
@@ -226,7 +236,7 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
             }
             let too_few = PlanError::TooFewBits { kind, asked: bits, least };
             let (_, cut, mut number) = best.ok_or_else(|| too_few.clone())?;
-            // What the back table takes was an estimate: blocks give way to it.
+            // The size of the back table was an estimate; blocks are dropped until all of it fits.
             while number > 0 {
                 let params = cut.build(number, keys)?;
                 let excess = predict(&params, keys).bits_per_key - bits;
@@ -240,7 +250,7 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
     }
 }
 
-/// What a filter with these params will do when it holds so many keys, after growing if it must.
+/// What a filter with these params will do when it holds `keys` keys, after growing if it must.
 pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
     let mut grown = *params;
     while keys > grown.room()
@@ -252,13 +262,13 @@ pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
     level(&grown, keys)
 }
 
-/// The share of keys that live in the back table.
+/// The share of keys that are in the back table.
 fn spilled(params: &BlockedRankParams, keys: u64) -> f64 {
     let load = keys as f64 / params.blocks() as f64;
     model::spilled_keys(load, params.locations(), params.cells())
 }
 
-/// What blocks do, with all that lies behind them.
+/// What blocks do, with their back table.
 fn level(params: &BlockedRankParams, keys: u64) -> Prediction {
     let load = keys as f64 / params.blocks() as f64;
     let share = spilled(params, keys);

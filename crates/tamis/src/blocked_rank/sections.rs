@@ -1,5 +1,7 @@
-//! The blocks as they lie in memory, to be used in place, and the back table: of a small filter as identities in order, of a large one as
-//! it lies in memory too, so that opening a file takes no longer if it is large. The packed form is [`section::pack`].
+//! The blocks as they are in memory, to be used in place, and the back table. A small filter
+//! writes the back table as identities in order; a large one writes it as it is in memory too, so
+//! that opening a large file takes no longer than opening a small one. The packed form is
+//! [`section::pack`].
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -21,11 +23,12 @@ const BACK: u8 = 1;
 /// How many cells of the packed table are in use.
 const USED: u8 = 3;
 const SECOND: u8 = 4;
-/// The packed table at the end: its words, and what found no cell.
+/// The packed table at the end: its words, and its overflow.
 const LAST: [u8; 2] = [5, 6];
 
-/// From so many bytes of blocks on the back table is written as it lies in memory. That takes two fifths more than its identities, 2% of a file;
-/// to build it from them takes 20 ms at this size, and seconds at 1 GB.
+/// From this many bytes of blocks on, the back table is written as it is in memory. That takes two
+/// fifths more than its identities, which is 2% of a file. Building it from identities takes 20 ms
+/// at this size, and seconds at 1 GB.
 const IN_PLACE_FROM: u64 = 4 << 20;
 /// Bytes of the number of cells in use. Frozen.
 const USED_BYTES: u64 = 8;
@@ -48,7 +51,7 @@ fn encode_listed(table: &Table) -> Vec<Payload<'_>> {
     vec![Payload::raw(BLOCKS, table.words()), back]
 }
 
-/// The back table as it lies in memory.
+/// The back table as it is in memory.
 pub(super) fn encode_in_place(table: &Table) -> Vec<Payload<'_>> {
     let (second, packed) = table.back().parts();
     let used = packed.parts().1.to_le_bytes().to_vec();
@@ -76,7 +79,7 @@ fn decode_listed(
     let back_bytes = params.back_bits().div_ceil(8);
     let entries = section::unpack(frame, BACK, params.universe(), 0, back_bytes)?;
     let budget = frame.budget();
-    // While extensions are checked there is a bit for each, and they have three bits at least.
+    // Checking the extensions takes a bit for each, and an extension has at least three bits.
     budget.take(params.back_bits().div_ceil(6))?;
     let mut table = Table::of_parts(params, words, Back::new(&params)?);
     table.back_mut().overflow_mut().begin_reading(budget);
@@ -103,7 +106,7 @@ fn decode_in_place(
     Ok(Table::of_parts(params, words, back))
 }
 
-/// Bytes of a filter whose back table holds so many.
+/// Bytes of a filter whose back table holds `in_back` identities.
 pub(super) fn planned_bytes(params: &BlockedRankParams, in_back: u64) -> f64 {
     let mut sections = vec![(Encoding::Raw, params.bits() / 8)];
     if params.bits() / 8 < IN_PLACE_FROM {

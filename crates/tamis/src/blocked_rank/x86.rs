@@ -1,6 +1,7 @@
 //! AVX2, with POPCNT and BMI2: two vectors a block.
 #![allow(unsafe_code)]
-// Vector instructions are unsafe where a machine may lack them; every block says why it does not here.
+// Vector instructions are unsafe because a machine may lack them; every block says why it does
+// not.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use core::arch::x86_64::{
@@ -38,10 +39,11 @@ impl Avx2 {
     }
 }
 
-/// The cut of most plans, compiled by itself: then where things lie is known.
+/// The shape of most plans. Code for it is compiled by itself, with constant positions.
 pub(super) const COMMON: Shape = Shape::new(49, 64, 0);
 
-/// What is done with the instructions, for blocks of any shape or, where `COMMON_ONLY`, of the common one.
+/// The operations with these instructions, for blocks of any shape or, with `COMMON_ONLY`, of the
+/// common one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operations<const COMMON_ONLY: bool>(pub(super) Avx2);
 
@@ -263,7 +265,8 @@ impl Backend for Vectors {
         let ((low, high), (low_at, high_at)) = (load(block), numbers());
         // SAFETY: AVX2 as in `numbers`.
         let opened = unsafe {
-            // Every byte one place up, across the middle of each half and from the low to the high half.
+            // Every byte one place up, across the middle of each half and from the low to the high
+            // half.
             let low_up = _mm256_alignr_epi8::<15>(low, _mm256_permute2x128_si256::<0x08>(low, low));
             let high_up =
                 _mm256_alignr_epi8::<15>(high, _mm256_permute2x128_si256::<0x21>(low, high));
@@ -350,9 +353,9 @@ impl Backend for Vectors {
     }
 }
 
-// Functions and not closures: these would be compiled without the instructions.
+// These are functions because closures would be compiled without the instructions.
 
-/// A half, of which the words before each are known, with a field opened.
+/// A half with a field opened; `before` has the word before each of its words.
 #[inline(always)]
 fn opened<const HALF: i64>(
     (old, before): (__m256i, __m256i),
@@ -371,7 +374,7 @@ fn opened<const HALF: i64>(
     }
 }
 
-/// A half, of which the words after each are known, with a field closed.
+/// A half with a field closed; `after` has the word after each of its words.
 #[inline(always)]
 fn closed<const HALF: i64>(
     (old, after): (__m256i, __m256i),
@@ -398,14 +401,15 @@ fn changed_to<const HALF: i64>(old: __m256i, at: u32, width: u32, value: u64) ->
     }
 }
 
-/// What lies before the one and behind the other.
+/// The bits of `old` outside `here`, and those in `behind_all`.
 #[inline(always)]
 fn around(old: __m256i, here: __m256i, behind_all: __m256i) -> __m256i {
     // SAFETY: AVX2 as in `numbers`.
     unsafe { _mm256_or_si256(_mm256_andnot_si256(here, old), _mm256_and_si256(behind_all, old)) }
 }
 
-/// How far a bit of the block lies behind the beginning of each word of a half; less than 0 if before.
+/// How far a bit of the block is behind the beginning of each word of a half; below 0 if it is
+/// before.
 #[inline(always)]
 fn distances<const HALF: i64>(bit: u32) -> __m256i {
     // SAFETY: AVX2 as in `numbers`.
@@ -421,20 +425,20 @@ fn distances<const HALF: i64>(bit: u32) -> __m256i {
 fn from<const HALF: i64>(bit: u32) -> __m256i {
     // SAFETY: AVX2 as in `numbers`.
     unsafe {
-        // A shift by 64 or more leaves nothing, and there are none by less than 0.
+        // A shift by 64 or more leaves nothing; distances below 0 become 0.
         let distances = _mm256_max_epi32(distances::<HALF>(bit), _mm256_setzero_si256());
         _mm256_sllv_epi64(_mm256_set1_epi64x(-1), distances)
     }
 }
 
-/// A half in which a value lies at this bit of the block, and zeros around it.
+/// A half with `value` at this bit of the block, and zeros around it.
 #[inline(always)]
 fn put<const HALF: i64>(value: u64, bit: u32) -> __m256i {
     // SAFETY: AVX2 as in `numbers`.
     unsafe {
         let (value, up) = (_mm256_set1_epi64x(value as i64), distances::<HALF>(bit));
         let down = _mm256_sub_epi64(_mm256_setzero_si256(), up);
-        // A shift by 64 or more, or by less than 0, leaves nothing.
+        // A shift by 64 or more, or by a negative distance, leaves nothing.
         _mm256_or_si256(_mm256_sllv_epi64(value, up), _mm256_srlv_epi64(value, down))
     }
 }
@@ -454,7 +458,7 @@ mod tests {
         Vectors::close_field(block, end, at, width, changed, value);
     }
 
-    /// Fields of every width at every position, also such as no shape has.
+    /// Fields of every width at every position, also of widths that no shape has.
     #[test]
     fn fields_open_and_close_as_the_portable_ones() {
         if Avx2::detect().is_none() {

@@ -11,9 +11,10 @@ use crate::key::Key;
 use crate::spec::Label;
 use crate::stored::Stored;
 
-/// A [`Bloom`] filter that takes keys through a shared reference; see below for what its answers mean.
+/// A [`Bloom`] filter whose `insert` takes a shared reference.
 ///
-/// It is made from a plain one and becomes one again, in the same memory, and with the bytes that one thread would have made.
+/// It is made from a `Bloom` and becomes one again, in the same memory. The bytes are those that
+/// one thread would have made.
 ///
 /// ```
 /// use tamis::{Bloom, Filter, bloom::AtomicBloom};
@@ -29,29 +30,31 @@ use crate::stored::Stored;
 ///
 /// # What an answer means while others insert
 ///
-/// - `contains` says yes for every key whose insertion the asking thread can know of: its own, and those of threads
-///   that it has since joined or heard from, through a lock, a channel or an atomic flag. An insertion that is still under way
-///   may be seen or not.
-/// - `insert` says true when it set a bit that was zero: the filter answered no when the call began. It says false when others
-///   had set them all: the filter answers yes without this call. Of several threads that insert the same new key at once
-///   one at least is told true, unless the bits of other keys make it a yes meanwhile; several may be, each for
-///   a bit of its own. Whoever needs exactly one takes a sharded filter.
+/// - `contains` returns true for every key whose insertion the asking thread can know of: its own,
+///   and those of threads that it has since joined or heard from, through a lock, a channel or an
+///   atomic flag. An insertion that is still under way may be seen or not.
+/// - `insert` returns true if it set a bit that was zero: the filter answered no when the call
+///   began. It returns false if all bits were set already. If several threads insert the same new
+///   key at once, at least one of them gets true, unless other keys set its bits meanwhile;
+///   several may, each for a bit of its own. Use a sharded filter if exactly one must.
 ///
 /// # When to take them
 ///
-/// For lookups, which are as those of the plain filters and need no lock. Insertions set bit after bit with atomic writes, which are
-/// slower than plain ones, and threads that write to the same lines wait for each other: for many insertions take a sharded filter with
-/// batches.
+/// Take them if lookups matter most: these are as quick as in the plain filters and need no lock.
+/// Insertions set bit after bit with atomic writes, which are slower than plain ones, and threads
+/// that write to the same lines wait for each other: for many insertions take a sharded filter
+/// with batches.
 pub type AtomicBloom = Atomic<BloomParams>;
 
-/// A [`BlockedBloom`] filter that takes keys through a shared reference; otherwise as [`AtomicBloom`].
+/// A [`BlockedBloom`] filter whose `insert` takes a shared reference; otherwise as
+/// [`AtomicBloom`].
 pub type AtomicBlockedBloom = Atomic<BlockedParams>;
 
 /// A filter of bits that are set and never cleared, in either layout.
 #[derive(Debug)]
 pub struct Atomic<P> {
     params: P,
-    /// As it was when the bits were taken over.
+    /// The label of the filter that this one was made from.
     label: Label,
     /// Keys since then.
     inserted: Tally,
@@ -133,8 +136,8 @@ impl<P: Layout> Atomic<P> {
         self.insert_digest(self.hasher().digest(key))
     }
 
-    /// Inserts many digests. Where many threads insert, batches are much quicker: threads meet at the number of keys only once
-    /// a batch.
+    /// Inserts many digests. If many threads insert, batches are much quicker: the shared number
+    /// of keys is written once a batch.
     pub fn insert_many(&self, digests: &[Digest]) {
         for digests in digests.chunks(AHEAD) {
             for &digest in digests {

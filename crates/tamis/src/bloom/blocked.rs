@@ -21,11 +21,12 @@ use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 /// The section that holds the blocks.
 const ARRAY: u8 = 0;
 
-/// A blocked Bloom filter: all bits of a key lie in one block, so that every question is one memory access.
+/// A blocked Bloom filter: all bits of a key are in one block, so that every question is one
+/// memory access.
 ///
-/// Blocks fill unevenly, and the fullest ones let most strangers through. At equal size the rate is therefore
-/// higher than a plain filter's; [`with_rate`](Self::with_rate) sizes with the exact rate of uneven
-/// blocks, not with the plain formula.
+/// Blocks fill unevenly, and most false positives come from the fullest ones. At equal size the
+/// rate is therefore higher than a plain filter's. [`with_rate`](Self::with_rate) plans with the
+/// exact rate of uneven blocks, not with the plain formula.
 ///
 /// ```
 /// use tamis::BlockedBloom;
@@ -43,7 +44,7 @@ pub struct BlockedBloom {
 }
 
 impl BlockedBloom {
-    /// A filter around words that were made elsewhere in the house.
+    /// A filter around words that another module made.
     pub(super) fn from_parts(params: BlockedParams, label: Label, words: Words) -> Self {
         Self { params, label, words, backend: Backend::detect() }
     }
@@ -84,7 +85,7 @@ impl Filter for BlockedBloom {
         self.words.footprint()
     }
 
-    /// The mean over all blocks: a stranger's block is any of them.
+    /// The mean over all blocks: an absent key has any of them alike.
     fn rate(&self) -> f64 {
         super::blocked_rate(&self.params, self.blocks().map(super::ones), self.label.keys)
     }

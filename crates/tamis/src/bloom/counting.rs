@@ -26,8 +26,9 @@ const ARRAY: u8 = 0;
 
 /// A counting Bloom filter: a small counter instead of every bit, so that keys can be removed.
 ///
-/// A counter that reaches its largest value stays there for ever: it no longer knows how many keys rely on it,
-/// and lowering it could lose one. Where two of a key's k positions agree, the counter counts both.
+/// A counter that reaches its largest value stays there for ever: it no longer knows how many keys
+/// rely on it, and lowering it could lose one. If two of the k positions of a key are equal, their
+/// counter counts both.
 ///
 /// ```
 /// use tamis::{Absent, CountingBloom};
@@ -80,8 +81,8 @@ impl CountingBloom {
         self.counters.iter().filter(|&counter| counter == most).count() as u64
     }
 
-    /// The plain filter that gives the same answers, in a quarter of the memory (with 4-bit counters): what an
-    /// owner keeps as counters, its readers need only as bits.
+    /// The plain filter that gives the same answers, in a quarter of the memory (with 4-bit
+    /// counters). Only the owner, who removes keys, needs the counters; readers need the bits.
     pub fn to_bloom(&self) -> Result<Bloom, OutOfMemory> {
         let mut array = BitVec::zeroed(self.params.counters())?;
         let words = array.words_mut();
@@ -170,7 +171,8 @@ impl Remove for CountingBloom {
         for (done, at) in self.probes(digest).enumerate() {
             match self.counters.get(at) {
                 0 => {
-                    // Also when two positions of this key share a counter of 1: no inserted key leaves that.
+                    // Two positions of this key may share a counter of 1: that too means that the
+                    // key is not in.
                     for undo in self.probes(digest).take(done) {
                         let counter = self.counters.get(undo);
                         if counter < most {
@@ -276,8 +278,8 @@ impl Stored for CountingBloom {
         self.frame(vec![Payload::raw(ARRAY, self.counters.words())])
     }
 
-    /// Counters as planes of bits: whether they are above 0, which of those are above 1, and so on; or as they are where
-    /// that is shorter.
+    /// Counters as planes of bits: whether they are above 0, which of those are above 1, and so
+    /// on; or as they are where that is shorter.
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let mut bytes = Vec::new();
         let effort = how.into().effort;

@@ -1,9 +1,9 @@
 //! The baselines that every other filter is measured against.
 //!
-//! A Bloom filter is an array of m bits. Inserting a key sets k of them, chosen by its digest; a key is
-//! answered yes when all its k bits are set. A counting filter keeps small counters instead, so that
-//! keys can be removed; a blocked filter puts all k bits of a key into one block, so that a question costs
-//! one memory access.
+//! A Bloom filter is an array of m bits. Inserting a key sets k of them, chosen by its digest; a
+//! key is answered yes when all its k bits are set. A counting filter keeps small counters
+//! instead, so that keys can be removed; a blocked filter puts all k bits of a key into one block,
+//! so that a question costs one memory access.
 //!
 //! ```text
 //! Bloom          0 1 0 0 1 0 1 1 0 0 ...        m bits
@@ -15,9 +15,9 @@
 //!
 //! # Limits
 //!
-//! At most 2^48 positions and 64 hash functions (32 in a block). A plain and a blocked filter cannot remove. Keys
-//! beyond the planned number are accepted for ever, and the rate rises as the model says. Rates below
-//! n / 2^64 cannot be had, because two keys may share a digest.
+//! At most 2^48 positions and 64 hash functions (32 in a block). Plain and blocked filters cannot
+//! remove. Keys beyond the planned number are always accepted, and the rate rises as the model
+//! says. No rate is below n / 2^64, because two keys may share a digest.
 
 #[cfg(target_has_atomic = "64")]
 mod atomic;
@@ -41,7 +41,7 @@ use crate::spec::{Invalid, digest_floor};
 
 const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
 
-/// How many different lines there are among a few.
+/// How many different lines there are among a few lines.
 fn distinct_lines(lines: impl Iterator<Item = u64>) -> u32 {
     let mut seen: alloc::vec::Vec<u64> = lines.collect();
     seen.sort_unstable();
@@ -53,12 +53,12 @@ fn ones(words: &[u64]) -> u32 {
     words.iter().map(|word| word.count_ones()).sum()
 }
 
-/// The rate of a filter of which this share of positions is in use.
+/// The rate of a filter in which the share `fill` of the positions is in use.
 fn plain_rate(fill: f64, hashes: u32, keys: u64) -> f64 {
     (libm::pow(fill, hashes.into()) + digest_floor(keys)).min(1.0)
 }
 
-/// The rate of a blocked filter with so many ones in its blocks.
+/// The rate of a blocked filter whose blocks have these numbers of ones.
 fn blocked_rate(params: &BlockedParams, ones: impl Iterator<Item = u32>, keys: u64) -> f64 {
     let (bits, k) = (f64::from(params.block()), f64::from(params.hashes()));
     let sum: f64 = ones.map(|ones| libm::pow(f64::from(ones) / bits, k)).sum();

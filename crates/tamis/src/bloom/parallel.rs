@@ -6,8 +6,9 @@ use super::MAX_HASHES;
 use crate::bits::{self, AHEAD, Line};
 use crate::digest::Digest;
 
-/// Sets the bits of all keys. Each thread has a part of the array to itself, and looks at all keys for bits that lie there: to find
-/// them is quick, and threads that write to the same lines would wait for each other.
+/// Sets the bits of all keys. Each thread has a part of the array to itself, and goes through all
+/// keys for bits in that part. Computing positions is quick; threads that write to the same lines
+/// would wait for each other.
 pub(super) fn fill<P: Iterator<Item = u64>>(
     words: &mut [u64],
     keys: &[Digest],
@@ -25,7 +26,7 @@ pub(super) fn fill<P: Iterator<Item = u64>>(
                     let mut count = 0;
                     for at in keys.iter().flat_map(|&key| positions(key)) {
                         let at = at.wrapping_sub(start);
-                        // Without a branch, which nobody could predict.
+                        // Without a branch, because it could not be predicted.
                         own[count] = at;
                         count += usize::from(at < bits);
                     }

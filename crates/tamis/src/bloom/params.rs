@@ -8,7 +8,8 @@ use crate::block::Blocks;
 use crate::digest::Digest;
 use crate::spec::{InvalidParam, Params, as_stored, narrow};
 
-/// The most bits, counters or block bits of a filter: far beyond any memory, and safe from overflow.
+/// The most bits, counters or block bits of a filter: far beyond any memory, and safe from
+/// overflow.
 pub(crate) const MAX_POSITIONS: u64 = 1 << 48;
 /// The most hash functions of a plain or counting filter.
 pub(crate) const MAX_HASHES: u32 = 64;
@@ -80,8 +81,8 @@ pub struct CountingParams {
 }
 
 impl CountingParams {
-    /// The width of a counter unless another is asked for: with random keys it overflows about once in 10^9
-    /// years of use, as the original proposal of counting filters has it.
+    /// The width of a counter unless another is asked for. With random keys it overflows about
+    /// once in 10^9 years of use, according to the original proposal of counting filters.
     pub const DEFAULT_WIDTH: u32 = 4;
 
     /// `counters` counters of `width` bits, of which every key has `hashes`.

@@ -38,7 +38,7 @@ pub struct Bloom {
 }
 
 impl Bloom {
-    /// A filter around a bit array that was made elsewhere in the house.
+    /// A filter around a bit array that another module made.
     pub(super) fn from_parts(params: BloomParams, label: Label, bits: BitVec) -> Self {
         Self { params, label, bits }
     }
@@ -53,9 +53,9 @@ impl Bloom {
         &self.bits
     }
 
-    /// Keeps the bits that both filters have. Every key that is in both sets stays; the rate is at most that of
-    /// either filter, and somewhat above that of a filter built from the common keys. [`keys`](Filter::keys)
-    /// becomes the smaller of the two: an upper bound.
+    /// Keeps the bits that both filters have. Every key that is in both sets stays. The rate is at
+    /// most that of either filter, and somewhat above that of a filter built from the common keys.
+    /// [`keys`](Filter::keys) becomes the smaller of the two, which is an upper bound.
     pub fn intersect(&mut self, other: &Self) -> Result<(), Mismatch> {
         self.check_compatible(other)?;
         self.bits.intersect(&other.bits);
@@ -153,7 +153,8 @@ impl Stored for Bloom {
     fn traffic(params: &BloomParams, keys: u64, _: &Prediction, replaced: Option<u64>) -> Traffic {
         let (bits, hashes) = (params.bits(), params.hashes());
         let variance = variance_occupied(bits, keys.saturating_mul(hashes.into()));
-        // A throw that meets one of the same key is one of the meetings of all throws.
+        // Equal positions of one key count as ordinary collisions: every key throws all of its
+        // `hashes`.
         let each = hashes.into();
         let params = BloomParams::NAMES.len();
         traffic::Bits { params, size: bits, each, variance }.traffic(keys, replaced)

@@ -1,4 +1,4 @@
-//! Flipped bits of blocks, and digests that come to a list beside them or leave it.
+//! Flipped bits of blocks, and digests that are added to the list beside them or removed from it.
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// From arrays of so many bits and sorted lists.
+    /// What turns one array and its sorted list into another.
     pub(crate) fn between(
         (old, old_list): (&Words, Vec<u64>),
         (new, new_list): (&Words, Vec<u64>),
@@ -32,13 +32,13 @@ impl Listed {
         &self.flips
     }
 
-    /// What a list becomes.
+    /// The list that `old` becomes.
     pub(crate) fn list(&self, old: &[u64]) -> Vec<u64> {
         either(old, &self.toggled)
     }
 }
 
-/// What is in one of two sorted lists and not in both.
+/// What is in exactly one of two sorted lists.
 fn either(left: &[u64], right: &[u64]) -> Vec<u64> {
     let mut all: Vec<u64> = left.iter().chain(right).copied().collect();
     all.sort_unstable();

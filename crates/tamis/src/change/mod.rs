@@ -19,9 +19,9 @@ pub enum Change {
     Bits(Flips),
     /// Counters that go up or down.
     Counters(Steps),
-    /// Identities that go and come.
+    /// Identities that are removed and inserted.
     Identities(Moves),
-    /// Bits that flip, and digests that come to an overflow list or leave it.
+    /// Bits that flip, and digests that are added to an overflow list or removed from it.
     Listed(Listed),
 }
 
@@ -42,13 +42,13 @@ impl Change {
     }
 }
 
-/// What is said of a change that is not one of the filter's kind.
+/// The error for a change that is of another kind than the filter.
 pub(crate) const OTHER_KIND: &str = "the delta is for another kind";
 
 /// What the changes of a filter are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Bits that flip, of so many.
+    /// Bits that flip, in an array of this many bits.
     Bits(u64),
     /// The same, and digests in a list beside them.
     Listed(u64),
@@ -59,7 +59,7 @@ pub enum Shape {
         /// Bits of each.
         width: u32,
     },
-    /// Identities that go and come.
+    /// Identities that are removed and inserted.
     Identities {
         /// They are below this.
         universe: u64,

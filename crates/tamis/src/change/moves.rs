@@ -1,27 +1,28 @@
-//! Identities that go and come.
+//! Identities that are removed and inserted.
 
 use alloc::vec::Vec;
 
 use crate::entry::Entry;
 
-/// Something that goes: number `position` of the base's entries, `count` times.
+/// A removal: entry number `position` of the base, `count` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gone {
     pub(super) position: u64,
     pub(super) count: u64,
 }
 
-/// What goes and what comes, each in order.
+/// What is removed and what is inserted, each in order.
 ///
-/// What goes is one of the base's own identities, so its position among them says it in far fewer bits than the identity would.
-/// After joining two deltas only the identities are known; after decoding, only the positions.
+/// What is removed is an entry of the base, so its position among these says it in far fewer bits
+/// than its identity would. After joining two deltas only the identities are known; after
+/// decoding, only the positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moves {
     /// Entries in the base, if positions are known.
     pub(super) base_entries: u64,
-    /// What goes, by position in the base.
+    /// What is removed, by position in the base.
     pub(super) gone: Option<Vec<Gone>>,
-    /// What goes, by identity.
+    /// What is removed, by identity.
     pub(super) removed: Option<Vec<Entry>>,
     /// What comes.
     pub(super) inserted: Vec<Entry>,
@@ -49,10 +50,11 @@ impl Moves {
         Self { base_entries, gone: Some(gone), removed: Some(removed), inserted }
     }
 
-    /// Both one after the other; `None` if one does not know the identities that go.
+    /// Both changes, one after the other; `None` if one of them knows what it removes by position
+    /// only.
     pub(crate) fn then(&self, next: &Self) -> Option<Self> {
         let (first, second) = (self.removed.as_ref()?, next.removed.as_ref()?);
-        // What comes counts up, what goes counts down; what does both is not mentioned.
+        // Insertions count up, removals down; what cancels out is left out.
         let up = self.inserted.iter().chain(&next.inserted).map(|entry| (*entry, 1));
         let down = first.iter().chain(second).map(|entry| (*entry, -1));
         let mut all: Vec<(Entry, i8)> = up.chain(down).collect();
@@ -71,7 +73,7 @@ impl Moves {
         Some(Self { base_entries: 0, gone: None, removed: Some(removed), inserted })
     }
 
-    /// What goes, by identity.
+    /// What is removed, by identity.
     pub(crate) fn resolve(&mut self, base: &[Entry]) -> Result<(), &'static str> {
         if self.removed.is_none() {
             self.removed = Some(self.named(base)?);
@@ -91,14 +93,14 @@ impl Moves {
         gone.iter().map(name).collect::<Option<_>>().ok_or("more is removed than is in")
     }
 
-    /// How many entries go, and how many come.
+    /// How many entries are removed, and how many are inserted.
     pub(super) fn sizes(&self) -> (u64, u64) {
         let gone = self.gone.as_ref().map(Vec::len);
         let removed = self.removed.as_ref().map_or(0, Vec::len);
         (gone.unwrap_or(removed) as u64, self.inserted.len() as u64)
     }
 
-    /// How many identities go, and how many come.
+    /// How many identities are removed, and how many are inserted.
     pub fn count(&self) -> (u64, u64) {
         // Bytes may claim any counts.
         let sum = |entries: &[Entry]| {
@@ -109,7 +111,7 @@ impl Moves {
         (self.removed.as_deref().map_or(gone, sum), sum(&self.inserted))
     }
 
-    /// What goes and what comes, for a base with these entries.
+    /// What is removed and what is inserted, for a base with these entries.
     pub(crate) fn for_base(&self, base: &[Entry]) -> Result<(Vec<Entry>, &[Entry]), &'static str> {
         let removed = match &self.removed {
             Some(removed) => removed.clone(),

@@ -3,10 +3,10 @@
 //! ```text
 //! section 1   bits: the flips as one frame of the coder
 //!             counters: a frame of which change, then by how much (zigzag, as planes)
-//!             identities: what goes, as gaps between positions (or identities); see `write_moves`
+//!             identities: what is removed, as gaps of positions or identities (`write_moves`)
 //!             listed: the flips as one frame
-//! section 2   identities: what comes, as gaps between identities
-//!             listed: the digests that come to the list or leave it (8 bytes each, in order)
+//! section 2   identities: what is inserted, as gaps between identities
+//!             listed: the digests that are added to the list or removed (8 bytes each, in order)
 //! ```
 
 use alloc::vec;
@@ -103,7 +103,7 @@ fn read_flips(
     Ok(Flips { bits, words })
 }
 
-/// What goes and what comes, exactly as many as are claimed.
+/// What is removed and what is inserted, exactly as many as are claimed.
 fn read_moves(
     frame: &mut Frame<'_>,
     (gone, size): &Packed,
@@ -135,7 +135,7 @@ fn read_moves(
     if rest.is_empty() && come.is_empty() { Ok(moves) } else { Err(DAMAGED.into()) }
 }
 
-/// So many positions among the entries of the base, and how often each goes.
+/// Reads `count` positions among the entries of the base, and how often each is removed.
 fn read_gone(
     rest: &mut &[u8],
     base_entries: u64,
@@ -209,8 +209,9 @@ fn read_steps(
     }
 }
 
-/// What goes: a byte that says whether by position (1) or by identity (0), then for positions how many entries the base has, then gaps,
-/// then the counts less one; what comes: gaps, values, counts less one.
+/// What is removed: a byte that says whether by position (1) or by identity (0), then for
+/// positions how many entries the base has, then gaps, then the counts less one. What is inserted:
+/// gaps, values, counts less one.
 fn write_moves(moves: &Moves, shape: Shape) -> (Vec<u8>, Vec<u8>) {
     let (universe, value_bits) = match shape {
         Shape::Identities { universe, value_bits } => (universe, value_bits),

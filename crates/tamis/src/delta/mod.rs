@@ -4,11 +4,12 @@
 //! old + new -> Delta::between -> encode -> bytes -> peer -> decode -> apply to old -> new
 //! ```
 //!
-//! A delta names its base and its result by their content ids. It applies to its base alone, and all or nothing: whatever goes
-//! wrong, the filter is what it was. What it holds depends on the kind: flipped bits (`bloom`, `blocked`, and with changes of
-//! their lists the balanced kinds), differences of counters (`counting`), removed and inserted identities (rank-indexed kinds and
-//! `dleft`). Filters that only differ in how they are
-//! laid out, because one has grown, have the same content, and deltas apply to both.
+//! A delta names its base and its result by their content ids. It applies to its base alone, and
+//! all or nothing: if anything goes wrong, the filter stays as it was. What it holds depends on
+//! the kind: flipped bits (`bloom`, `blocked`, and with changes of their lists the balanced
+//! kinds), differences of counters (`counting`), removed and inserted identities (rank-indexed
+//! kinds, `blocked-rank` and `dleft`). Filters that only differ in how they are laid out, because
+//! one has grown, have the same content, and deltas apply to both.
 //!
 //! ```
 //! use tamis::{AnyFilter, Bloom, Delta, Limits};
@@ -40,7 +41,7 @@ pub struct Delta {
     kind: Kind,
     /// Label of the result.
     label: Label,
-    /// What decides answers beside the content: bits, counters or universe, and so on.
+    /// The params that decide answers beside the content: bits, counters or universe, and so on.
     params: Vec<u64>,
     base: ContentId,
     result: ContentId,
@@ -67,7 +68,7 @@ pub enum DeltaError {
     Result {
         /// The content id that was promised.
         wanted: ContentId,
-        /// The content id that came of it.
+        /// The content id of the result.
         found: ContentId,
     },
     /// Filters of this kind are built once: send snapshots.
@@ -87,10 +88,12 @@ pub enum DeltaError {
 }
 
 impl Delta {
-    /// What turns `old` into `new`, which must agree in kind, hash, seed and all params that decide answers.
+    /// What turns `old` into `new`, which must agree in kind, hash, seed and all params that
+    /// decide answers.
     pub fn between(old: &AnyFilter, new: &AnyFilter) -> Result<Self, DeltaError> {
         Mismatch::check("kind", old.kind().name(), new.kind().name())?;
-        // First of all: their params differ with the keys, which is nobody's fault.
+        // This comes first: params of kinds that are built once differ with the keys, and a
+        // mismatch of params would be the wrong error.
         if !old.kind().can_insert() {
             return Err(DeltaError::BuiltOnce(old.kind().name()));
         }
@@ -148,7 +151,8 @@ impl Delta {
         }
     }
 
-    /// Turns the base into the result; any other filter, and the base too if the delta turns out to be damaged, stays as it is.
+    /// Turns the base into the result. Any other filter is refused, and so is a damaged delta: the
+    /// filter then stays as it was.
     pub fn apply(&self, filter: &mut AnyFilter) -> Result<(), DeltaError> {
         let found = filter.content_id();
         if found != self.base {
@@ -160,7 +164,7 @@ impl Delta {
                 "the delta has another kind or other params than its base",
             ));
         }
-        // On a copy, so that nothing is half done.
+        // On a copy, so that an error leaves the filter as it was.
         let mut copy = filter.clone();
         copy.apply(&self.change).map_err(DeltaError::Change)?;
         let found = copy.content_id();
@@ -172,8 +176,9 @@ impl Delta {
         Ok(())
     }
 
-    /// One delta for this one and the next. Both must still know the identities that they remove, as deltas made by
-    /// [`between`](Self::between) do; one that was decoded learns them from its base by [`resolve`](Self::resolve).
+    /// One delta that does what this one and then `next` do. Both must know the identities that
+    /// they remove, as deltas made by [`between`](Self::between) do; for a decoded delta call
+    /// [`resolve`](Self::resolve) with its base first.
     pub fn then(&self, next: &Self) -> Result<Self, DeltaError> {
         if self.result != next.base {
             return Err(DeltaError::Gap { ends: self.result, starts: next.base });
@@ -182,7 +187,8 @@ impl Delta {
         Ok(Self { base: self.base, change, ..next.clone() })
     }
 
-    /// Looks up in the base what a decoded delta knows by position only, so that it can be joined with the next.
+    /// Looks up in `base` the identities that a decoded delta knows by position only, so that it
+    /// can be joined with the next one by [`then`](Self::then).
     pub fn resolve(&mut self, base: &AnyFilter) -> Result<(), DeltaError> {
         let found = base.content_id();
         if found != self.base {
@@ -204,7 +210,8 @@ mod tests {
     use crate::entry::Entry;
     use crate::spec::Goal;
 
-    /// Whoever knows the content id of a base could still send identities that are none.
+    /// A sender who knows the content id of a base could still send identities outside its
+    /// universe.
     #[test]
     fn a_forged_universe_is_refused() {
         for &kind in Kind::ALL {

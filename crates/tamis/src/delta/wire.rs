@@ -1,5 +1,5 @@
-//! Deltas as bytes: the header of the format with object 2, the content ids of base and result (section 0, 16 bytes each), and
-//! the sections of the change.
+//! Deltas as bytes: the header of the format with object 2, the content ids of base and result
+//! (section 0, 16 bytes each), and the sections of the change.
 
 use alloc::string::ToString;
 use alloc::vec;
@@ -21,7 +21,7 @@ impl Delta {
         let mut ids = self.base.0.to_le_bytes().to_vec();
         ids.extend(self.result.0.to_le_bytes());
         let mut payloads = vec![Payload::trimmed(IDS, ids, 32)];
-        // A delta has the params of a filter, and kinds without a shape have no deltas.
+        // Kinds without a shape have no deltas.
         if let Some(shape) = shape(self.kind, &self.params) {
             payloads.extend(self.change.encode(shape));
         }

@@ -1,12 +1,14 @@
-//! The paper's bucket: cells of a remainder and a counter, the used ones first, searched all at once.
+//! The paper's bucket: cells of a remainder and a counter, the used ones first, searched all at
+//! once.
 //!
 //! ```text
-//! bucket   | cell 0 | cell 1 | ... | cell c-1 |        cell   counter (2 bits) | remainder (r bits) | value
+//! bucket   | cell 0 | cell 1 | ... | cell c-1 |   cell   counter (2 bits) | remainder (r) | value
 //! ```
 //!
-//! A cell of zeros is empty. The paper forbids the remainder 0 for that; here it is legal, because growing shortens remainders and
-//! would make zeros of others. Instead the counter of a remainder 0 starts at 1 where others start at 0: a used cell is never all
-//! zeros, and no identity is reserved. So a cell counts 1 to 4, and 1 to 3 if its remainder is 0.
+//! A cell of zeros is empty. The paper therefore forbids the remainder 0. Here it is legal,
+//! because growing shortens remainders and may turn others into 0. Instead the counter of a
+//! remainder 0 starts at 1 where others start at 0: a used cell is never all zeros, and no
+//! identity is reserved. So a cell counts 1 to 4, and 1 to 3 if its remainder is 0.
 
 use super::params::{COUNTER_BITS, DLeftParams};
 use crate::bits::{Line, OutOfMemory, Words, equal_lanes, field, prefetch};
@@ -22,7 +24,8 @@ pub(super) struct Cell {
 /// The most that a cell counts. Frozen.
 pub(super) const MAX_COUNT: u64 = 4;
 
-/// The most that a cell with this remainder counts: one less where an empty cell would look the same.
+/// The most that a cell with this remainder counts: one less for the remainder 0, which must not
+/// look like an empty cell.
 pub(super) fn max_count(remainder: u64) -> u64 {
     if remainder == 0 { MAX_COUNT - 1 } else { MAX_COUNT }
 }
@@ -45,7 +48,8 @@ pub(super) struct Buckets {
 enum Search {
     /// Eight cells of 16 bits: one vector compare.
     Vector,
-    /// All cells in one number of 128 bits, each with the same content: compared by one subtraction.
+    /// All cells in one number of 128 bits, each with the same content: compared by one
+    /// subtraction.
     Lanes {
         /// The lowest bit of every cell.
         lows: u128,
@@ -157,7 +161,7 @@ impl Buckets {
         field::put(self.words.as_mut_slice(), at, self.cell_bits, bits);
     }
 
-    /// Empties a cell: the last used one takes its place.
+    /// Empties a cell; the last used cell moves there.
     pub(super) fn free_cell(&mut self, bucket: u64, cell: u32) {
         let last = self.load(bucket) - 1;
         let (bits, at) = (self.bits_of(bucket, last), self.start(bucket, cell));
@@ -188,7 +192,7 @@ impl Buckets {
     #[inline]
     pub(super) fn has(&self, bucket: u64, remainder: u64) -> bool {
         if remainder == 0 {
-            return self.find(bucket, 0).next().is_some(); // Empty cells must be told apart.
+            return self.find(bucket, 0).next().is_some(); // An empty cell has this remainder too.
         }
         match self.search {
             Search::Vector => {
@@ -229,7 +233,8 @@ impl Buckets {
         [words[at], words[at + 1]]
     }
 
-    /// Whether the used cells come first and nothing lies behind the last bucket.
+    /// Whether the used cells of every bucket come first, and all bits behind the last bucket are
+    /// zero.
     pub(super) fn is_tidy(&self, buckets: u64) -> bool {
         let dense = |bucket: u64| {
             let load = self.load_by_cells(bucket);
@@ -242,11 +247,11 @@ impl Buckets {
     }
 }
 
-/// The highest bit of every lane that is zero. The lanes are told by their highest bits.
+/// The highest bit of every lane that is zero. `highs` has the highest bit of every lane.
 #[inline]
 fn zero_lanes(number: u128, highs: u128) -> u128 {
-    // Adding all ones to the other bits of a lane carries into its highest unless they are all zero; no lane
-    // carries into the next.
+    // Adding all ones to the other bits of a lane carries into its highest unless they are all
+    // zero; no lane carries into the next.
     let others = (number & !highs).wrapping_add(lanes_without(highs));
     !(others | number) & highs
 }

@@ -1,8 +1,9 @@
-//! The d choices of an identity: permutations h -> a h mod U, the high part for the bucket and the low part for the
-//! remainder.
+//! The d choices of an identity: permutations h -> a h mod U, the high part for the bucket and the
+//! low part for the remainder.
 //!
-//! The low part must be the remainder: were it the bucket, the buckets of an identity would all follow from its lowest bits.
-//! A permutation can be undone, so that bucket and remainder together are the identity: nothing is lost.
+//! The low part must be the remainder: if it were the bucket, all buckets of an identity would
+//! follow from its lowest bits. A permutation can be undone, so bucket and remainder together are
+//! the identity: nothing is lost.
 
 use super::params::MAX_SUBTABLES;
 use crate::permutation::{Permutation, inverse, multipliers};
@@ -14,7 +15,7 @@ pub(super) struct Choice {
     pub(super) remainder: u64,
 }
 
-/// The permutations of all subtables, and back.
+/// The permutations of all subtables, and their inverses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choices {
     universe: u64,
@@ -45,7 +46,7 @@ impl Choices {
         }
     }
 
-    /// The identity that has this place in a subtable.
+    /// The identity that has this choice in a subtable.
     pub(super) fn identity(&self, subtable: u32, choice: Choice) -> u64 {
         let permuted = choice.bucket << self.remainder_bits | choice.remainder;
         self.back[subtable as usize].apply(permuted, self.universe)

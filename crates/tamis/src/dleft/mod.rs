@@ -1,18 +1,21 @@
-//! The d-left counting Bloom filter: fingerprints in d subtables, balanced so well that buckets hardly ever overflow.
+//! The d-left counting Bloom filter: fingerprints in d subtables, balanced so well that buckets
+//! almost never overflow.
 //!
-//! After F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese, "An Improved Construction for Counting Bloom Filters",
-//! ESA 2006. A key is kept as its *identity*, an integer in [0, U). Each of d permutations of [0, U) gives it a bucket in one subtable
-//! and a remainder; the remainder is put into the least loaded of the d buckets, the leftmost of several, with a
-//! counter of two bits for equal identities.
+//! After F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese, "An Improved
+//! Construction for Counting Bloom Filters", ESA 2006. A key is kept as its *identity*, an integer
+//! in [0, U). Each of d permutations of [0, U) gives the identity a bucket in one subtable and a
+//! remainder. The remainder is put into the least loaded of the d buckets (the leftmost of
+//! several), with a counter of two bits for equal identities.
 //!
 //! ```text
-//! subtable 1   | bucket | bucket | ... (B buckets)      bucket   | cell | cell | ... (c cells)
-//! subtable 2   | bucket | bucket | ...                  cell     counter (2 bits), remainder (r bits), value
-//! ...                                                   U = B 2^r identities
-//! subtable d   | bucket | bucket | ...                  overflow    identities that found no cell
+//! subtable 1   | bucket | bucket | ... (B buckets)   bucket     | cell | cell | ... (c cells)
+//! subtable 2   | bucket | bucket | ...               cell       counter (2 bits) remainder value
+//! ...                                                remainder  r bits; U = B 2^r identities
+//! subtable d   | bucket | bucket | ...               overflow   entries that found no cell
 //! ```
 //!
-//! At 1% a key takes 16.6 bits, less than half of a counting Bloom filter, and an operation reads d buckets.
+//! At 1% a key takes 16.6 bits, less than half of a counting Bloom filter, and an operation reads
+//! d buckets.
 //!
 //! ```
 //! use tamis::DLeft;
@@ -27,20 +30,27 @@
 //!
 //! # When it fills up
 //!
-//! Tables are planned for 6.75 of 8 cells. When all d buckets of a key are full, something in the first of them moves to another
-//! of its own choices, after something else has moved out of that one if need be; when that cannot be, the key goes to the overflow, a sorted list of whole identities. A cell counts to
-//! four; what goes beyond is counted in the overflow, so that counts are exact. When the table holds as many identities as it has cells,
-//! it grows to twice the buckets, with remainders a bit shorter: identities, and so answers, stay.
-//! [`grow`](crate::Stored::grow), [`shrink`](crate::Stored::shrink) and `recut` do so on purpose, and need no keys.
+//! Tables are planned for 6.75 of 8 cells. If all d buckets of a key are full, a cell of the first
+//! one moves to another of its own choices; if necessary, another cell moves out of that one
+//! before. If that fails too, the key goes to the overflow, a sorted list of entries. A cell
+//! counts to four; further copies are counted in the overflow, so that counts are exact. When the
+//! table holds as many identities as it has cells, it grows to twice the buckets, with remainders
+//! one bit shorter: identities, and so answers, stay. [`grow`](crate::Stored::grow),
+//! [`shrink`](crate::Stored::shrink) and `recut` change the layout when you ask for it, and need
+//! no keys.
 //!
 //! # Limits
 //!
-//! A key that is in more than four times takes an entry of 24 bytes in the overflow, whose insertions move all entries behind: good for some such
-//! keys, not for most of them ([`RankCounting`](crate::RankCounting) is for those).
-//! At most 2^62 identities, 8 subtables, 15 cells a bucket. Removing a key that was never inserted is refused if the filter answers
-//! no to it; if it answers yes by mistake (with probability `rate`), one occurrence of another key that has the same identity is taken away,
-//! and that key may then be missed. Nothing can notice that; a counting Bloom filter would hurt up to k keys. Use a keyed hash
-//! where somebody else chooses the keys: a universe of 2^25 identities is easy to collide in.
+//! A key that is in more than four times takes an entry of 24 bytes in the overflow, and inserting
+//! an entry there moves all entries behind it. That is good for a few such keys, not for many
+//! ([`RankCounting`](crate::RankCounting) is for those). At most 2^62 identities, 8 subtables, 15
+//! cells a bucket.
+//!
+//! Removing a key that was never inserted is refused if the filter answers no to it. If it answers
+//! yes by mistake (with probability `rate`), one occurrence of another key with the same identity
+//! is removed, and that key may then be missed. No filter can notice that; a counting Bloom filter
+//! would harm up to k keys. Use a keyed hash if others choose the keys: in a universe of 2^25
+//! identities collisions are easy to find.
 
 mod bucket;
 mod choices;
@@ -64,7 +74,8 @@ use crate::spec::ResizeError;
 pub type DLeft = Identities<Table>;
 
 impl DLeft {
-    /// How many buckets of each subtable hold 0, 1, 2, ... cells: what the paper's analysis is about.
+    /// How many buckets of each subtable hold 0, 1, 2, ... cells: what the paper's analysis is
+    /// about.
     pub fn loads(&self) -> Vec<Vec<u64>> {
         let params = self.table.params();
         let of_subtable = |subtable: u64| {
@@ -76,13 +87,14 @@ impl DLeft {
         (0..u64::from(params.subtables())).map(of_subtable).collect()
     }
 
-    /// Whether one of the buckets of this digest has a free cell, so that inserting it needs no move.
+    /// Whether one of the buckets of this digest has a free cell, so that inserting it needs no
+    /// move.
     pub fn has_room(&self, digest: Digest) -> bool {
         self.table.has_room(self.table.place(digest))
     }
 
-    /// Cuts the same memory into more cells, with remainders so many bits shorter: room for more keys at a rate that doubles
-    /// with each bit.
+    /// Cuts the same memory into more cells, with remainders that are `dropped` bits shorter. That
+    /// is room for more keys, at a rate that doubles with each bit.
     pub fn recut(&mut self, dropped: u32) -> Result<(), ResizeError> {
         let params = self.table.params().recut(dropped)?;
         self.table = self.table.coarser(params, dropped)?;

@@ -32,8 +32,8 @@ pub struct DLeftParams {
 }
 
 impl DLeftParams {
-    /// `subtables` subtables of `buckets` buckets each, `cells` cells a bucket, each with `remainder` bits of
-    /// remainder, a counter of two bits and `value` bits of value.
+    /// `subtables` subtables of `buckets` buckets each, `cells` cells a bucket, each with
+    /// `remainder` bits of remainder, a counter of two bits and `value` bits of value.
     pub fn new(
         subtables: u32,
         buckets: u64,
@@ -126,7 +126,7 @@ impl DLeftParams {
         Self::new(subtables, buckets / 2, cells, remainder + 1, value)
     }
 
-    /// The same cells with remainders, and identities, so many bits shorter.
+    /// The same cells, with remainders and identities that are `dropped` bits shorter.
     pub(super) fn coarser(&self, dropped: u32) -> Result<Self, InvalidParam> {
         let Self { subtables, buckets, cells, remainder, value } = *self;
         if dropped >= remainder {
@@ -136,7 +136,7 @@ impl DLeftParams {
         Self::new(subtables, buckets, cells, remainder - dropped, value)
     }
 
-    /// The same memory, cut into more cells whose remainders are so many bits shorter.
+    /// The same memory, cut into more cells whose remainders are `dropped` bits shorter.
     pub(super) fn recut(&self, dropped: u32) -> Result<Self, InvalidParam> {
         let coarser = self.coarser(dropped)?;
         let cells = self.cells * self.cell_bits() / coarser.cell_bits();

@@ -13,25 +13,26 @@ use crate::wire::{self, Encoding};
 /// Subtables and cells of a bucket, as in the paper.
 const SUBTABLES: u32 = 4;
 const CELLS: u32 = 8;
-/// A table is planned so full that one insertion in so many finds all its choices full and moves something: 6.75 of 8
-/// cells for four subtables. At that load moves have always been enough (records and notes: no entry of the overflow in
-/// hundreds of millions of updates).
+/// A table is planned so full that one insertion in this number finds all its choices full and
+/// moves a cell: 6.75 of 8 cells for four subtables. At that load moves have always been enough
+/// (records and notes: no entry in the overflow in hundreds of millions of updates).
 const INSERTIONS_PER_MOVE: f64 = 15_000.0;
-/// However many subtables, no fuller than this share of the cells: 6.75 of 8.
+/// The largest share of the cells in use, for any number of subtables: 6.75 of 8.
 const FULLEST: f64 = 27.0 / 32.0;
-/// No emptier than this, whatever moves it takes.
+/// The least load of a bucket, whatever moves it takes.
 const LEAST_LOAD: f64 = 1.0 / 1024.0;
-/// Up to so many lines, it counts that buckets of several subtables share some.
+/// Up to this many lines the model counts that buckets of several subtables may share a line.
 const FEW_LINES: u64 = 4096;
 
 /// The most keys that a table is planned for, for each of its buckets.
 fn planned_load(subtables: u32, cells: u32) -> f64 {
     let load = model::load_for(subtables as usize, cells as usize, 1.0 / INSERTIONS_PER_MOVE);
-    // A single choice of a single cell keeps that promise at no load; it still takes keys, and moves or grows.
+    // A single choice of a single cell cannot keep that promise at any load; it still takes keys,
+    // and grows.
     load.clamp(LEAST_LOAD, FULLEST * f64::from(cells))
 }
 
-/// Keys for which a table has cells to spare.
+/// How many keys a table has cells for, at the planned load.
 pub(super) fn room(params: &DLeftParams) -> u64 {
     (FULLEST * params.all_cells() as f64) as u64
 }
@@ -46,7 +47,7 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
     };
     let (subtables, cells) = (narrow(subtables, SUBTABLES), narrow(cells, CELLS));
     let (value, settled_remainder) = (narrow(value, 0), narrow(remainder, 1));
-    // Checked by building the smallest table that has them.
+    // Checks the fixed params with the smallest table that has them.
     DLeftParams::new(subtables, 1, cells, settled_remainder, value)?;
     let keys = goal.sized_keys();
     let per_bucket_of_all = f64::from(subtables) * planned_load(subtables, cells);
@@ -68,7 +69,7 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
             let tables = remainders.filter_map(|remainder| {
                 let wanted = libm::ceil(identities / libm::exp2(f64::from(remainder)));
                 let wanted = buckets.unwrap_or((wanted as u64).max(least));
-                // Rounding may have cost the last digit.
+                // Rounding may have lost the last digit.
                 let nearby = (wanted..=wanted.saturating_add(u64::from(buckets.is_none()))).take(2);
                 nearby.filter_map(|buckets| build(buckets, remainder).ok()).find(fits)
             });
@@ -95,7 +96,7 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
     }
 }
 
-/// The fewest identities of which so many keys leave this share untouched.
+/// The smallest universe in which `keys` keys have the rate `rate`.
 fn identities_for(rate: f64, keys: u64) -> f64 {
     -1.0 / libm::expm1(libm::log1p(-rate) / keys as f64)
 }
@@ -104,10 +105,10 @@ fn rate(params: &DLeftParams, keys: u64) -> f64 {
     model::rate(params.universe() as f64, keys)
 }
 
-/// What a table with these params will do when it holds so many keys, after growing if it must.
+/// What a table with these params will do when it holds `keys` keys, after growing if it must.
 pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
     let distinct = model::distinct(params.universe() as f64, keys);
-    // Identities that are in more often than a cell counts have an entry of the overflow as well.
+    // Identities with a count above that of a cell have an entry in the overflow as well.
     let surplus = model::shared_by(params.universe() as f64, keys, MAX_COUNT + 1);
     let mut grown = *params;
     while grown.all_cells() as f64 <= distinct + surplus
@@ -135,7 +136,7 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: all,
         blocks_per_hit: hit,
-        // A stranger who is let through was found like a member.
+        // A false positive reads what a hit reads.
         blocks_per_miss: (1.0 - rate) * all + rate * hit,
         overflow: Some(surplus + homeless),
     }
@@ -160,12 +161,13 @@ fn lines(params: &DLeftParams, subtables: u32) -> f64 {
     };
     let buckets = params.buckets();
     if params.bits() > FEW_LINES * Line::BITS {
-        // No two buckets share a line, or hardly ever; where buckets lie in lines repeats after so many.
+        // Buckets of different subtables almost never share a line. How buckets are aligned in
+        // lines repeats with this period.
         let period = Line::BITS.min(buckets);
         let lines: u64 = (0..period).map(|bucket| touched(bucket).count() as u64).sum();
         return f64::from(subtables) * lines as f64 / period as f64;
     }
-    // A line is left out if each subtable's bucket lies elsewhere.
+    // A line is not read if the bucket of every subtable is elsewhere.
     let all = params.bits().div_ceil(Line::BITS) as usize;
     let mut left_out = alloc::vec![1.0; all];
     for subtable in 0..u64::from(subtables) {

@@ -1,6 +1,6 @@
-//! The trimmed form: for every bucket the number of its used cells, four bits, and these cells as they lie in memory; then
-//! what is in the overflow, as [`section::list`]. The packed form is [`section::pack`]: it forgets where identities lie, and the
-//! reader places them anew.
+//! The trimmed form: for every bucket the number of its used cells, four bits, and these cells as
+//! they are in memory; then the overflow, as [`section::list`]. The packed form is
+//! [`section::pack`]: it does not say where identities are, and the reader places them anew.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -39,11 +39,13 @@ pub(super) fn encode<'a>(table: &Table) -> Vec<Payload<'a>> {
     payloads
 }
 
-/// A table from its sections; whether each identity is where it may be is for `validate` to say.
+/// A table from its sections. `validate` checks afterwards whether each identity is where it may
+/// be.
 pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table, WireError> {
     let (bytes, decoded) = frame.trimmed(CELLS)?;
     section::check_decoded(decoded, Table::decoded_bytes(&params))?;
-    // Every bucket has its number at least, so that a short input cannot ask for a large table.
+    // Every bucket takes at least the bits of its number, so a short input cannot ask for a large
+    // table.
     if bytes.len() as u64 * 8 / u64::from(LOAD_BITS) < params.all_buckets() {
         return Err(ENDS.into());
     }

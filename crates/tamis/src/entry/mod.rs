@@ -1,4 +1,5 @@
-//! What fingerprint structures hold, apart from any layout: identities, with values and counts, in order.
+//! What fingerprint structures hold, apart from any layout: entries, which are identities with
+//! values and counts, in order.
 
 mod overflow;
 pub(crate) mod section;
@@ -22,13 +23,13 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What entries are told apart by, and ordered by.
+    /// Entries are compared and ordered by this.
     pub(crate) fn key(&self) -> (u64, u64) {
         (self.identity, self.value)
     }
 }
 
-/// Entries in order and every one once, after some have become equal; a set keeps one of each.
+/// Sorts entries and joins equal ones: their counts are added, or in a set one of each is kept.
 pub(crate) fn merged(entries: &mut Vec<Entry>, is_set: bool) -> &[Entry] {
     entries.sort_unstable_by_key(Entry::key);
     entries.dedup_by(|one, kept| {
@@ -41,8 +42,8 @@ pub(crate) fn merged(entries: &mut Vec<Entry>, is_set: bool) -> &[Entry] {
     entries
 }
 
-/// Where the identities of two universes can meet: how many bits those of each lose. `None` if the universes do not differ
-/// by a power of two.
+/// How many low bits the identities of universe `a`, and those of universe `b`, must lose so that
+/// they can be compared. `None` if the universes do not differ by a power of two.
 pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
     let (small, large) = (a.min(b), a.max(b));
     let ratio = large / small;
@@ -62,12 +63,12 @@ pub(crate) fn put_entries(out: &mut Vec<u8>, entries: &[Entry], universe: u64, v
     put_counts(out, &counts);
 }
 
-/// Bytes of memory that a entry takes.
+/// Bytes of memory that an entry takes.
 pub(crate) const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
 const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
 
-/// So many entries that [`put_entries`] added.
+/// Reads `count` entries that [`put_entries`] added.
 pub(crate) fn take_entries(
     bytes: &mut &[u8],
     universe: u64,
@@ -87,7 +88,8 @@ pub(crate) fn take_entries(
     if entries.is_sorted_by(|a, b| a.key() < b.key()) { Ok(entries) } else { Err(DAMAGED.into()) }
 }
 
-/// Adds counts, which are all but always one: which are not, and these.
+/// Adds counts. Almost all are one, so only the positions of the others are written, and then
+/// those counts.
 pub(crate) fn put_counts(out: &mut Vec<u8>, counts: &[u64]) {
     let several = counts.iter().enumerate().filter(|&(_, &count)| count > 1);
     let at: Vec<u64> = several.clone().map(|(at, _)| at as u64).collect();
@@ -95,7 +97,7 @@ pub(crate) fn put_counts(out: &mut Vec<u8>, counts: &[u64]) {
     several.for_each(|(_, &count)| numbers::put(out, count));
 }
 
-/// Sets counts, which are all one, to those that [`put_counts`] added.
+/// Reads what [`put_counts`] added into `counts`, which must all be one.
 pub(crate) fn take_counts<'a>(
     bytes: &mut &[u8],
     mut counts: impl ExactSizeIterator<Item = &'a mut u64>,
@@ -104,7 +106,7 @@ pub(crate) fn take_counts<'a>(
     let mut several = numbers::take_sorted(bytes, len, len)?;
     let mut next = 0;
     while let Some(at) = several.next().ok()? {
-        // They rise strictly.
+        // Positions rise strictly.
         let count = counts.nth(usize::try_from(at.checked_sub(next)?).ok()?)?;
         next = at + 1;
         *count = numbers::take(bytes).filter(|&count| count > 1)?;

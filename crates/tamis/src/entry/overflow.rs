@@ -1,8 +1,8 @@
-//! What found no cell in a fingerprint structure: a sorted list beside it, consulted by every operation while it is
-//! not empty.
+//! The overflow of a fingerprint structure: a sorted list of the entries that found no cell. Every
+//! operation consults it while it is not empty.
 //!
-//! It is all but always empty: structures are planned so that only keys that somebody chooses, one key inserted many
-//! times, or far more keys than planned come here.
+//! It is almost always empty: structures are planned so that only keys that an adversary chose,
+//! one key inserted many times, or far more keys than planned come here.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::spec::Budget;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Overflow {
     entries: Vec<Entry>,
-    /// The most entries: any number, but while a table is read.
+    /// The most entries; unlimited except while a table is read.
     most: usize,
 }
 
@@ -24,14 +24,16 @@ impl Default for Overflow {
 }
 
 impl Overflow {
-    /// These entries, which are in order, every pair once, and none of them 0 times.
+    /// These entries, which must be in order, every pair of identity and value once, with counts
+    /// above 0.
     pub(crate) fn from_entries(entries: Vec<Entry>) -> Self {
         Self { entries, most: usize::MAX }
     }
 
-    /// Takes no more entries than there is memory for while a table is read, until [`end_reading`](Self::end_reading).
+    /// From here to [`end_reading`](Self::end_reading), takes no more entries than `budget` has
+    /// memory for.
     pub(crate) fn begin_reading(&mut self, budget: &Budget) {
-        // Old and new are there at once when the list doubles.
+        // When the list doubles, its old and its new memory exist at once.
         self.most = (budget.left() / (3 * ENTRY_BYTES)) as usize;
     }
 
@@ -54,7 +56,8 @@ impl Overflow {
         (self.entries.capacity() * size_of::<Entry>()) as u64 * 8
     }
 
-    /// Bits of heap memory of about so many entries that come one by one: a vector doubles, from four on.
+    /// Bits of heap memory for about `entries` entries that come one by one: a vector starts with
+    /// four and doubles.
     pub(crate) fn planned_bits(entries: f64) -> u64 {
         match libm::round(entries) as u64 {
             0 => 0,
@@ -104,12 +107,12 @@ impl Overflow {
         true
     }
 
-    /// Takes one away; false if there is none.
+    /// Removes one occurrence; false if there is none.
     pub(crate) fn take(&mut self, identity: u64, value: u64) -> bool {
         self.take_up_to(identity, value, 1) == 1
     }
 
-    /// Takes so many away, or all there are; returns how many.
+    /// Removes `count` occurrences, or all if there are fewer; returns how many.
     pub(crate) fn take_up_to(&mut self, identity: u64, value: u64, count: u64) -> u64 {
         let Ok(at) = self.find(identity, value) else { return 0 };
         let taken = count.min(self.entries[at].count);
@@ -117,7 +120,7 @@ impl Overflow {
         if self.entries[at].count == 0 {
             self.entries.remove(at);
             if self.entries.is_empty() {
-                self.entries = Vec::new(); // Memory that is not needed is not held.
+                self.entries = Vec::new(); // An empty list holds no memory.
             }
         }
         taken

@@ -1,10 +1,11 @@
 //! The sections that fingerprint structures share on the wire.
 //!
-//! The packed form: all identities as gaps, which take within a few hundredths of a bit the entropy of a set of so many
-//! identities. For n keys at rate eps that is about log2(1/eps) + 1.44 bits per key. The price is time: the reader lays
-//! its table out anew.
+//! The packed form: all identities as gaps. These take the entropy of a set of n identities, to
+//! within a few hundredths of a bit each: for n keys at rate eps about log2(1/eps) + 1.44 bits per
+//! key. The price is time: the reader builds its table anew.
 //!
-//! The list: identity, value and count, eight bytes each, in order, for the few that have no cell.
+//! The list: identity, value and count of the few entries in the overflow, eight bytes each, in
+//! order.
 
 use alloc::vec::Vec;
 
@@ -14,14 +15,14 @@ use crate::wire::{Frame, Payload};
 
 /// The role of a list, where it is the second section of its kind.
 pub(crate) const LIST: u8 = 1;
-/// The role of all that a table holds, packed.
+/// The role of all entries of a table, packed.
 pub(crate) const IDENTITIES: u8 = 2;
 
 const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
-/// What is said of a list that no table would write.
-pub(crate) const LIST_ORDER: Invalid = Invalid("the surplus is not in order");
+/// The error for a list that no table would write.
+pub(crate) const LIST_ORDER: Invalid = Invalid("the overflow is not in order");
 
-/// What a table holds, packed; the table itself takes `table_bytes` of memory.
+/// All entries of a table, packed; the table itself takes `table_bytes` bytes of memory.
 pub(crate) fn pack<'a>(
     role: u8,
     entries: &[Entry],
@@ -35,7 +36,7 @@ pub(crate) fn pack<'a>(
     Payload::packed(role, bytes, table_bytes + entries.len() as u64 * ENTRY_BYTES)
 }
 
-/// What [`pack`] packed.
+/// The entries that [`pack`] packed.
 pub(crate) fn unpack(
     frame: &mut Frame<'_>,
     role: u8,
@@ -51,7 +52,7 @@ pub(crate) fn unpack(
     if rest.is_empty() { Ok(entries) } else { Err(DAMAGED.into()) }
 }
 
-/// The few that have no cell.
+/// The entries of the overflow as a section.
 pub(crate) fn list<'a>(role: u8, entries: &[Entry]) -> Payload<'a> {
     let numbers = entries.iter().flat_map(|entry| [entry.identity, entry.value, entry.count]);
     let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
@@ -59,7 +60,7 @@ pub(crate) fn list<'a>(role: u8, entries: &[Entry]) -> Payload<'a> {
     Payload::trimmed(role, bytes, decoded)
 }
 
-/// What [`list`] lists: at least one, in order.
+/// The entries that [`list`] wrote: at least one, in order.
 pub(crate) fn read_list(frame: &mut Frame<'_>, role: u8) -> Result<Vec<Entry>, WireError> {
     let (bytes, decoded) = frame.trimmed(role)?;
     check_decoded(decoded, bytes.len() as u64)?;
@@ -93,7 +94,7 @@ pub(crate) fn check_decoded(decoded: u64, table_bytes: u64) -> Result<(), WireEr
     })
 }
 
-/// There is no memory for so many bytes of table.
+/// There is no memory for a table of `bytes` bytes.
 pub(crate) fn no_memory(bytes: u64) -> WireError {
     WireError::Limit { field: "sections", need: bytes, limit: usize::MAX as u64 }
 }

@@ -23,13 +23,8 @@ use crate::wire::{Frame, Payload};
 pub(crate) const MARGINS: [f64; 2] = [1.0, 1.05];
 
 /// What a table can do that tells copies of an identity apart from one.
-pub(crate) const ALL: &[Operation] = &[
-    Operation::Insert,
-    Operation::Remove,
-    Operation::Count,
-    Operation::Merge,
-    Operation::Grow,
-];
+pub(crate) const ALL: &[Operation] =
+    &[Operation::Insert, Operation::Remove, Operation::Count, Operation::Merge, Operation::Grow];
 
 /// A multiset of identities in memory, of one kind. What the methods of a filter promise holds for those of its table.
 pub trait Table: Clone + core::fmt::Debug {

@@ -1,42 +1,46 @@
 //! The greedy choice of hash functions: the paper.
 //!
-//! Groups come one after the other. A group takes its functions in rounds: in each, of all candidates that it has not yet
-//! taken, the one that sets the fewest new bits for the group's keys, the first of several such; then its bits are set.
+//! Groups come one after the other. A group takes its functions in rounds. In each round it takes,
+//! of all candidates that it has not taken yet, the one that sets the fewest new bits for the
+//! group's keys (the first of several such), and sets its bits.
 //!
-//! Taken literally that is inserting the group by every candidate, counting the fill of the whole array, and removing
-//! the group again, in every round. The same choices come from far less:
+//! Taken literally, every round would insert the group by every candidate, count the fill of the
+//! whole array, and remove the group again. The same choices come from far less work:
 //!
-//! - only new bits are counted, and counting ends when there are as many as the best candidate so far has;
-//! - from round to round the new bits of a candidate hardly change, so that a short list of those with the fewest at the
-//!   beginning serves all rounds. Bits are only ever set: what a candidate would still add in the end is the least that it would
-//!   have added in any round. Afterwards every other candidate is asked for that; one that might have won joins the list, and
-//!   the group is done again.
+//! - only new bits are counted, and counting ends when there are as many as the best candidate so
+//!   far has;
+//! - from round to round the new bits of a candidate hardly change, so that a short list of those
+//!   with the fewest at the beginning serves all rounds. Bits are only ever set, so the new bits
+//!   that a candidate would still add after the last round are the fewest that it would have added
+//!   in any round. After the last round this number is computed for every other candidate; one
+//!   that might have won joins the list, and the group is done again.
 
 use alloc::vec::Vec;
 
 use crate::bits;
 
-/// Keys that are looked at before it is asked whether the candidate can still win: a branch that nobody can predict, so it is
-/// not taken for every key.
+/// How many keys are counted between tests whether the candidate can still win. The branch cannot
+/// be predicted, so it is not taken for every key.
 const STRIDE: usize = 8;
-/// Stamps that tell keys of a group that may share a bit: few enough for the first-level cache, and for large groups so many a key that
-/// few share a stamp and no bit.
+/// Stamps, which find keys of a group that may share a bit: few enough for the first-level cache,
+/// and enough that in large groups few keys share a stamp without sharing a bit.
 const STAMPS: usize = 4096;
 const STAMPS_A_KEY: usize = 64;
 const MOST_STAMPS: usize = 1 << 20;
-/// How many more new bits than the last function to be taken a candidate on the short list may have.
+/// A candidate is on the short list if it has at most this many more new bits than the last
+/// function to be taken.
 const MARGIN: u32 = 2;
 
-/// Chooses functions for groups; holds what is used again from one group to the next.
+/// Chooses functions for groups; holds memory that is used again from one group to the next.
 #[derive(Debug, Default)]
 pub struct Assigner {
-    /// Which candidate has last stamped a place; a power of two of them.
+    /// The candidate that stamped each slot last; a power of two of them.
     stamps: Vec<u16>,
     stamp: u16,
-    /// Of every candidate at least how many new bits it has.
+    /// A lower bound on the new bits of every candidate.
     bounds: Vec<u32>,
     list: Vec<u32>,
-    /// Bits that were set and may have to be put back.
+    /// Bits that were set and may have to be cleared again.
     set: Vec<u64>,
     positions: u64,
 }
@@ -47,8 +51,9 @@ impl Assigner {
         self.positions
     }
 
-    /// Sets the bits of a group's keys by `hashes` functions out of `candidates`, which are no fewer, and returns their numbers
-    /// in the order of choice. `position` gives a bit of `words` for a key and a candidate.
+    /// Sets the bits of a group's keys by `hashes` functions out of `candidates` candidates, which
+    /// must be at least as many, and returns the numbers of the functions in the order of choice.
+    /// `position` gives a bit of `words` for a key and a candidate.
     pub fn assign<K: Copy>(
         &mut self,
         words: &mut [u64],
@@ -87,7 +92,8 @@ impl Assigner {
         }
     }
 
-    /// Bounds for all candidates, and up to which bound they are on the short list.
+    /// Computes the bounds of all candidates, and returns the bound up to which they are on the
+    /// short list.
     fn look<K: Copy>(
         &mut self,
         words: &[u64],
@@ -97,7 +103,8 @@ impl Assigner {
         position: &impl Fn(K, u32) -> u64,
     ) -> u32 {
         self.bounds.clear();
-        // Functions of a large group meet each other's bits so often that the beginning says little: all are listed.
+        // Functions of a large group share bits so often that the bounds of the first round say
+        // little: all candidates are listed.
         let meetings = (keys.len() as u64).saturating_pow(2).saturating_mul(hashes.into());
         if meetings > 2 * 64 * words.len() as u64 || candidates <= 2 * hashes {
             self.bounds.resize(candidates as usize, 0);
@@ -118,7 +125,8 @@ impl Assigner {
         lowest[hashes as usize - 1] + MARGIN
     }
 
-    /// The rounds, on the listed candidates: the functions taken, and the most bits that one of them has set.
+    /// The rounds, with the listed candidates. Returns the functions taken, and the most new bits
+    /// that one of them has set.
     fn choose<K: Copy>(
         &mut self,
         words: &mut [u64],
@@ -155,7 +163,8 @@ impl Assigner {
         (chosen, most)
     }
 
-    /// At least how many bits are new, counted until that is `enough`. It falls short where keys share a bit, or only a stamp.
+    /// A lower bound on the new bits of a candidate, counted up to `enough`. It is too low where
+    /// keys share a bit, or only a stamp.
     #[inline]
     fn bound<K: Copy>(
         &mut self,
@@ -177,7 +186,7 @@ impl Assigner {
                 let new = !words[(at >> 6) as usize] >> (at & 63) & 1;
                 let place = &mut self.stamps[at as usize & mask];
                 bound += new as u32 & u32::from(*place != stamp);
-                // Written without a condition, of which a compiler would make a branch.
+                // Without a condition, because the compiler would make it a branch.
                 *place ^= (*place ^ stamp) & (new as u16).wrapping_neg();
             }
             self.positions += keys.len() as u64;
@@ -188,7 +197,7 @@ impl Assigner {
         bound
     }
 
-    /// Sets the bits of the keys; how many were new.
+    /// Sets the bits of the keys; returns how many were new.
     fn set<K: Copy>(&mut self, words: &mut [u64], keys: &[K], position: impl Fn(K) -> u64) -> u32 {
         let before = self.set.len();
         self.positions += keys.len() as u64;
@@ -196,7 +205,7 @@ impl Assigner {
         (self.set.len() - before) as u32
     }
 
-    /// Puts back what was set after the first `kept` bits.
+    /// Clears the bits that were set after the first `kept`.
     fn put_back(&mut self, words: &mut [u64], kept: usize) {
         for at in self.set.drain(kept..) {
             words[(at >> 6) as usize] &= !(1 << (at & 63));

@@ -27,7 +27,8 @@ const CHOICES: u8 = 1;
 
 /// A Bloom filter whose keys are in groups, each with the hash functions that set the fewest bits.
 ///
-/// There is no `insert`: a key that came later would use the functions of its group, which were not chosen for it.
+/// There is no `insert`: a key that came later would use the functions of its group, which were
+/// not chosen for it.
 ///
 /// ```compile_fail,E0599
 /// use tamis::{Insert, PartitionedBloom};
@@ -39,8 +40,9 @@ pub struct PartitionedBloom {
     params: PartitionedParams,
     label: Label,
     bits: BitVec,
-    /// The functions of every group in falling order, so that the first is 0 only if the group is empty; a single one is
-    /// stored plus 1, to the same end. `None` where every candidate is taken.
+    /// The functions of every group in falling order, so that the first is 0 only if the group is
+    /// empty. A single function is stored plus 1, for the same reason. `None` if every candidate
+    /// is taken.
     choices: Option<Packed>,
 }
 
@@ -51,7 +53,7 @@ impl PartitionedBloom {
         &self.bits
     }
 
-    /// The stored choices; `None` where there is nothing to choose.
+    /// The stored choices; `None` if there is nothing to choose.
     #[doc(hidden)]
     pub fn choices(&self) -> Option<&Packed> {
         self.choices.as_ref()
@@ -84,13 +86,14 @@ impl PartitionedBloom {
     }
 }
 
-/// Sets the bits of a segment's sorted keys; the functions of the groups that have any, one after the other.
+/// Sets the bits of a segment's sorted keys, and returns the functions of the groups that have
+/// keys, one after the other.
 fn build_segment(params: &PartitionedParams, words: &mut [u64], keys: &[Digest]) -> Vec<u32> {
     let (bits, candidates, hashes) = (params.segment_bits(), params.candidates(), params.hashes());
     let mut assigner = Assigner::default();
     let mut chosen = Vec::new();
     for keys in keys.chunk_by(|a, b| params.group(*a) == params.group(*b)) {
-        // One loop a family: which it is would otherwise be asked for every position.
+        // One loop for each family; otherwise every position would ask which family it is.
         let group = match params.family() {
             Family::Mixers => {
                 assigner.assign(words, keys, candidates, hashes, |key, j| mixed(key, j, bits))
@@ -105,7 +108,7 @@ fn build_segment(params: &PartitionedParams, words: &mut [u64], keys: &[Digest])
     chosen
 }
 
-/// Writes down what was chosen for the groups of these keys.
+/// Stores the functions that were chosen for the groups of these keys.
 fn store(params: &PartitionedParams, choices: &mut Packed, keys: &[Digest], chosen: &[u32]) {
     let hashes = params.hashes();
     let groups = keys.chunk_by(|a, b| params.group(*a) == params.group(*b));
@@ -139,7 +142,7 @@ impl Filter for PartitionedBloom {
         positions.peek().is_some() && positions.all(|at| bits::test(words, at))
     }
 
-    /// Only the choices: where the bits lie is known after they have been read.
+    /// Fetches only the choices: the positions of the bits are known after these have been read.
     #[inline]
     fn prefetch(&self, digest: Digest) {
         if let Some(choices) = &self.choices {
@@ -154,7 +157,8 @@ impl Filter for PartitionedBloom {
         self.bits.words().footprint() + choices
     }
 
-    /// Segment by segment: the share of its groups that are not empty, times its fill to the power of k.
+    /// Segment by segment: the share of its groups that are not empty, times its fill to the power
+    /// of k.
     fn rate(&self) -> f64 {
         let params = &self.params;
         let (bits, groups) = (params.segment_bits(), params.segment_groups());
@@ -162,7 +166,8 @@ impl Filter for PartitionedBloom {
         let passed = (0..params.segments()).zip(arrays).map(|(segment, words)| {
             let ones: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
             let all = segment * groups..(segment + 1) * groups;
-            // Without choices no group is marked, and a few bytes may claim any number of groups.
+            // Without choices no group is marked as empty, and a few bytes may claim any number of
+            // groups.
             let asked = match self.choices {
                 Some(_) => all.filter(|&group| !self.is_empty_group(group)).count() as f64,
                 None => groups as f64,
@@ -178,7 +183,7 @@ impl Filter for PartitionedBloom {
         self.bits.ones() as f64 / self.params.bits() as f64
     }
 
-    /// The lines of the group's choices, and those of the positions that are looked at.
+    /// The lines of the group's choices, and those of the positions that are read.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let words = self.bits.words().as_slice();
         let mut going = true;
@@ -218,7 +223,7 @@ impl Stored for PartitionedBloom {
         let ones = model::expected_fill(params, keys) * params.bits() as f64;
         let k = f64::from(params.hashes());
         let array = traffic::array(params.bits(), ones, keys as f64 * k * k / 4.0);
-        // Choices look random: as they are, behind a byte.
+        // Choices look random, so they are sent as they are, behind a byte.
         let choices = (params.choice_bits() > 0).then(|| traffic::Coded {
             bits: 8.0 * (1 + params.choice_bits().div_ceil(8)) as f64,
             variance: 0.0,
@@ -255,8 +260,8 @@ impl Stored for PartitionedBloom {
         );
     }
 
-    /// Segments are built at once on as many threads as there are cores, with the same result on any
-    /// number of them.
+    /// Segments are built on as many threads as there are cores; the result does not depend on
+    /// their number.
     fn build_in_parallel(
         params: PartitionedParams,
         label: impl Into<Label>,
@@ -297,7 +302,7 @@ impl Stored for PartitionedBloom {
         self.params
     }
 
-    /// An empty filter, which stays empty: see [`build`](Stored::build).
+    /// An empty filter, which stays empty. To make one with keys, use [`build`](Stored::build).
     fn new(params: PartitionedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
         let choices = match params.width() {
             0 => None,
@@ -325,9 +330,10 @@ impl Stored for PartitionedBloom {
         let hashes = u64::from(self.params.hashes());
         let most = u64::from(self.params.candidates()) - u64::from(hashes > 1);
         if hashes == 1 && most == choices.max_value() {
-            return Ok(()); // Any field is a candidate, or none.
+            return Ok(()); // Any field is a candidate, or marks an empty group.
         }
-        // Groups without functions are all zeros, and may be far more than the bytes that came: only set bits are looked at.
+        // Groups without functions are all zeros, and there may be far more of them than the file
+        // has bytes: only set bits are visited.
         let group_bits = hashes * u64::from(choices.width());
         let mut checked = 0;
         for (index, &word) in choices.words().as_slice().iter().enumerate() {
@@ -399,7 +405,7 @@ impl Stored for PartitionedBloom {
         &mut self.label
     }
 
-    /// Choices look random, however they are counted.
+    /// Choices look random: their entropy is their size.
     fn entropy_bits(&self) -> f64 {
         let array = coder::entropy_bits(self.bits.len(), self.bits.ones());
         array + self.params.choice_bits() as f64

@@ -5,13 +5,16 @@
 //! | ours (0) | the top of the digest | a mixer of its own |
 //! | the report's (1) | RS, Robert Sedgewick's string hash, mod g | CRC-32(CRC-32(0, key), R1 + (j + 1) R2) mod m |
 //!
-//! The report hashes the bytes of a key; here the eight bytes of its digest, the lowest first, stand for the key, as
-//! everywhere in this library. The report names neither the constants of RS nor the byte order of the number: both are
-//! those of the notes (section 4.1). All of it is frozen: stored filters depend on it.
+//! The report hashes the bytes of a key; here the eight bytes of its digest, the lowest first,
+//! stand for the key, as everywhere in this library. The report names neither the constants of RS
+//! nor the byte order of the number: both are those of the notes (section 4.1). All of it is
+//! frozen: stored filters depend on it.
 //!
-//! The CRC candidates are XOR translates of one another (notes, section 4.3; `crc_candidates_are_translates`). Modulo a
-//! power of two, keys that meet under one of them meet under all, and the rate cannot fall below n/m. So this family
-//! is for segments with an odd factor; see [`PartitionedParams::with_functions`](super::PartitionedParams::with_functions).
+//! The CRC candidates are XOR translates of one another (notes, section 4.3;
+//! `crc_candidates_are_translates`). Modulo a power of two, keys that collide under one of them
+//! collide under all, and the rate cannot fall below n/m. So this family is for segments with an
+//! odd factor; see
+//! [`PartitionedParams::with_functions`](super::PartitionedParams::with_functions).
 
 use crate::address::reduce;
 use crate::digest::Digest;
@@ -64,7 +67,7 @@ pub(super) fn mixed(key: Digest, candidate: u32, bits: u64) -> u64 {
     reduce(key.word(candidate.into()), bits)
 }
 
-/// CRC-32 of a key: what its positions under all candidates of that family follow from.
+/// CRC-32 of a key. Its positions under all candidates of the CRC family follow from this.
 #[inline]
 pub(super) fn key_crc(key: Digest) -> u32 {
     crc32(0, &key.0.to_le_bytes())
@@ -90,7 +93,7 @@ pub fn rs(bytes: &[u8]) -> u32 {
     hash
 }
 
-/// CRC-32 as zlib has it, going on from the `crc` of what came before; 0 at the beginning.
+/// CRC-32 as in zlib, continued from the `crc` of the bytes before; 0 at the beginning.
 pub fn crc32(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, |crc, &byte| CRC[usize::from(crc as u8 ^ byte)] ^ (crc >> 8))
 }

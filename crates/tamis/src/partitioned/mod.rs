@@ -1,13 +1,15 @@
 //! Partitioned hashing: groups of keys, each with the hash functions that suit it.
 //!
-//! After Hao, Kodialam and Lakshman, "Building High Accuracy Bloom Filters Using Partitioned Hashing" (SIGMETRICS 2007), as
-//! implemented in a project report. The keys are cut into groups by one hash, and every group takes, out of many candidates, the k hash
-//! functions that set the fewest bits not set before. A fill below one half at the same k makes the rate a fraction of a plain
-//! filter's. The choices have to be stored; counting them the gain is a factor of two at 10 bits per key, three at 16.
+//! After Hao, Kodialam and Lakshman, "Building High Accuracy Bloom Filters Using Partitioned
+//! Hashing" (SIGMETRICS 2007), as implemented in a project report. One hash cuts the keys into
+//! groups. Every group takes, out of many candidates, the k hash functions that set the fewest new
+//! bits. So fewer than half of the bits are set at the same k, and the rate is a fraction of a
+//! plain filter's. The choices have to be stored; with these counted, the rate is half of a plain
+//! filter's at 10 bits per key, and a third at 16.
 //!
 //! ```text
-//! choices   | 7 3 1 | 9 8 2 | 0 0 0 | 5 4 0 |    k functions out of H a group, falling; first 0: an empty group
-//! array     0 1 1 0 0 1 0 0 ... | 0 0 1 1 0 ...   m bits, in segments that a group's keys never leave
+//! choices  | 7 3 1 | 9 8 2 | 0 0 0 | 5 4 0 |    k of H functions a group, falling; 0 first: empty
+//! array    0 1 1 0 0 1 0 0 ... | 0 0 1 1 0 ...  m bits, in segments with groups of their own
 //! ```
 //!
 //! ```
@@ -18,27 +20,33 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A question reads the choices of its group, one cache line or two, and then bits as a plain filter does. A group without keys has no
-//! functions: its first choice is zero (functions are stored in falling order, so that of several only the last can be; a single one is stored
-//! plus 1), and questions for it end there. Where every candidate is taken (H = k) nothing is stored or marked, and the filter is a plain one: the plan
-//! for a few keys.
+//! A question reads the choices of its group, one cache line or two, and then bits as a plain
+//! filter does. A group without keys has no functions: its first choice is zero, and questions for
+//! it end there. (Functions are stored in falling order, so that of several only the last can be
+//! zero; a single one is stored plus 1.) If every candidate is taken (H = k), nothing is stored or
+//! marked, and the filter is a plain one; that is the plan for a few keys.
 //!
-//! The group of a key and the candidates are choices of the layout ([`Partition`], [`Family`]): ours, or those of the report.
+//! The file `functions.rs` has the function that decides the group of a key, and the candidates:
+//! ours, and those of the report.
 //!
 //! # Building
 //!
-//! The assignment gives the functions that the literal algorithm gives, at two positions for each key and candidate, about 6 ns on
-//! one core. A plan keeps keys times candidates below 2^32, half a minute: 4096 candidates up to a million keys, fewer beyond. The
-//! array is cut into segments of about 2^17 bits with groups of their own, which are built in the first-level cache and, with the feature `std`, on
-//! all cores at once. Segments are part of the layout: the result does not depend on the number of cores.
+//! The file `assign.rs` finds the functions that the literal algorithm finds, by computing two
+//! positions for each key and candidate, about 6 ns on one core. A plan keeps keys times
+//! candidates below 2^32, which is half a minute: 4096 candidates up to a million keys, fewer
+//! beyond. The array is cut into segments of about 2^17 bits with groups of their own. These are
+//! built in the first-level cache and, with the feature `std`, on all cores at once. Segments are
+//! part of the layout: the result does not depend on the number of cores.
 //!
 //! # Limits
 //!
-//! Built once from all keys, 8 bytes a key while building; nothing can be added or removed, filters cannot be merged, and there are no deltas: send
-//! snapshots. At most 2^48 bits, 2^40 groups, 2^20 candidates and 64 functions a group.
+//! The filter is built once from all keys, which takes 8 bytes a key. Nothing can be added or
+//! removed, filters cannot be merged, and there are no deltas: send snapshots. At most 2^48 bits,
+//! 2^40 groups, 2^20 candidates and 64 functions a group.
 //!
-//! For your information: a patent of the method, US 7,930,547 B2 (filed in 2007, granted in 2011, nominal end in mid-2027), claims iterating on the
-//! fill factor. Have it checked before you ship this filter; no other part of this library needs it.
+//! For your information: a patent of the method, US 7,930,547 B2 (filed in 2007, granted in 2011,
+//! nominal end in mid-2027), claims iterating on the fill factor. Have it checked before you ship
+//! this filter; no other part of this library needs it.
 
 pub(crate) mod assign;
 mod filter;

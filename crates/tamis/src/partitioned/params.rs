@@ -26,9 +26,9 @@ pub struct PartitionedParams {
 }
 
 impl PartitionedParams {
-    /// `bits` positions and `groups` groups, both in `segments` equal parts; every group has `hashes` functions out of
-    /// `candidates`. Several segments are made of whole words. The functions are ours:
-    /// [`with_functions`](Self::with_functions) takes others.
+    /// `bits` positions and `groups` groups, both in `segments` equal parts. Every group has
+    /// `hashes` functions out of `candidates` candidates. If there are several segments, each has
+    /// whole words. The functions are ours; [`with_functions`](Self::with_functions) takes others.
     pub fn new(
         bits: u64,
         segments: u64,
@@ -62,9 +62,9 @@ impl PartitionedParams {
 
     /// The same layout with these functions.
     ///
-    /// RS and CRC have 32 bits, so that there are at most 2^32 groups of the one, and bits in a segment of the other.
-    /// A segment for the CRC family is no power of two, and divisible by 64 at most: its candidates would not be
-    /// independent of each other.
+    /// RS and CRC have 32 bits, so there are at most 2^32 groups with RS, and 2^32 bits in a
+    /// segment with CRC. The bits in a segment for CRC must not be a power of two, nor a multiple
+    /// of 128: the candidates would not be independent of each other.
     pub fn with_functions(
         self,
         partition: Partition,
@@ -91,7 +91,8 @@ impl PartitionedParams {
         self.bits
     }
 
-    /// Equal parts of the array, each with the groups of its own that set bits there and nowhere else.
+    /// Equal parts of the array. Each has groups of its own, which set bits there and nowhere
+    /// else.
     pub fn segments(&self) -> u64 {
         self.segments
     }
@@ -131,8 +132,9 @@ impl PartitionedParams {
         self.groups / self.segments
     }
 
-    /// Bits of a stored choice. 0 where every candidate is taken, so that there is nothing to store; a single choice has room
-    /// for the mark of an empty group, which several express by their order.
+    /// Bits of a stored choice; 0 if every candidate is taken, because then nothing is stored. A
+    /// single choice needs room for the mark of an empty group; several choices mark it by their
+    /// order.
     pub fn width(&self) -> u32 {
         match (self.candidates, self.hashes) {
             (candidates, hashes) if candidates == hashes => 0,

@@ -1,10 +1,10 @@
-//! The only file of the library that starts threads.
+//! Work on all cores.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Does all pieces of work, on as many threads as the machine has cores; which thread does which piece makes no difference to
-/// the pieces.
+/// Does all pieces of work, on as many threads as the machine has cores. The results do not depend
+/// on which thread does which piece.
 pub(super) fn for_each<T: Send>(
     pieces: usize,
     work: impl Iterator<Item = T> + Send,
@@ -21,7 +21,7 @@ pub(super) fn for_each<T: Send>(
     let cores = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 1..cores.min(pieces) {
-            // A system that starts no more threads has this one left.
+            // If the system starts no more threads, this one does the rest.
             if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
                 break;
             }

@@ -22,15 +22,17 @@ pub struct Plan {
     pub reason: &'static str,
 }
 
-/// What a block that a lookup reads beyond the first is worth, in shares of the memory.
+/// What a block that a lookup reads beyond the first costs, as a share of the memory.
 const BLOCK: f64 = 0.1;
-/// What a bit of memory is worth, in bits on the wire: enough to leave alone what saves nothing there.
+/// What a bit of memory costs, in bits on the wire: enough that among equal messages the smaller
+/// filter wins.
 const MEMORY: f64 = 0.01;
-/// Nobody wants a filter of more than so many times the memory of the least, whatever it saves elsewhere.
+/// A filter may take this many times the memory of the smallest, whatever it saves elsewhere.
 pub(super) const MOST_MEMORY: f64 = 8.0;
 
-/// Every kind's plan for the goal, the best first: what [`Goal::minimise`] says. Kinds that cannot meet it are left out; if none can, the
-/// error names what stands in the way, and the nearest that can be had.
+/// Every kind's plan for the goal, the best first; [`Goal::minimise`] says what is best. Kinds
+/// that cannot meet the goal are left out. If none can, the error names the limit that stands in
+/// the way, and the nearest one that can be met.
 pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     among(Kind::ALL, goal)
 }
@@ -38,7 +40,7 @@ pub fn choose(goal: &Goal) -> Result<Vec<Plan>, PlanError> {
 impl Plan {
     /// This kind's plan for the goal.
     pub fn of(kind: Kind, goal: &Goal) -> Result<Self, PlanError> {
-        // There is one for each kind that can.
+        // There is one plan for each kind that can meet the goal.
         among(&[kind], goal).map(|mut plans| plans.swap_remove(0))
     }
 
@@ -52,7 +54,7 @@ impl Plan {
         limits::limits(goal, self).iter().all(Limit::is_kept)
     }
 
-    /// What is to be the least, and what decides among equals.
+    /// The cost that is to be least, and the one that decides among equals.
     fn cost(&self, goal: &Goal) -> (f64, f64) {
         let Prediction { bits_per_key: bits, blocks_per_hit, blocks_per_miss, .. } = self.predicted;
         let blocks = f64::midpoint(blocks_per_hit, blocks_per_miss);
@@ -89,7 +91,7 @@ fn among(kinds: &[Kind], goal: &Goal) -> Result<Vec<Plan>, PlanError> {
                 plans.extend(kept.into_iter().min_by(order));
                 short.extend(broken);
             }
-            // Of several refusals that of a kind which knows the settled params says most.
+            // Of several errors, that of a kind which knows the fixed params says most.
             Err(error) if refusal.as_ref().is_none_or(is_unknown_param) => refusal = Some(error),
             Err(_) => {}
         }
@@ -103,9 +105,10 @@ fn among(kinds: &[Kind], goal: &Goal) -> Result<Vec<Plan>, PlanError> {
 
 /// The layouts of a kind that may meet the goal.
 ///
-/// The first takes the least memory. Where more than that counts, plain and counting filters also bid with fewer hash functions: they
-/// read fewer blocks and pack into fewer bytes, in more memory. These are the shapes among which
-/// [`optimise`](crate::compressed::optimise) finds the smallest message.
+/// The first takes the least memory. If something else counts too, plain and counting filters also
+/// bid with fewer hash functions: these read fewer blocks and pack into fewer bytes, in more
+/// memory. They are the shapes among which [`optimise`](crate::compressed::optimise) finds the
+/// smallest message.
 fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     let mut goal = goal.clone();
     for operation in &goal.needs {
@@ -136,7 +139,7 @@ fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     Ok(bids)
 }
 
-/// Why none of these kinds can do all of it.
+/// The error that says why none of these kinds can do all that is needed.
 fn unable(kinds: &[Kind], goal: &Goal) -> PlanError {
     let listed = |can: &dyn Fn(Kind) -> bool| -> String {
         let names: Vec<&str> =

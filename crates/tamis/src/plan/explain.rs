@@ -1,6 +1,7 @@
 //! The arithmetic behind a plan, with the symbols of the papers.
 //!
-//! Every number is computed by the model that made the prediction; the symbols are those of its symbol table.
+//! Every number is computed by the model that made the prediction; the symbols are those of its
+//! symbol table.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,7 +10,8 @@ use super::Plan;
 use crate::spec::{Bytes, Lines, Prediction};
 
 impl Plan {
-    /// How the predictions for `keys` keys come about, line by line, with the symbols of the papers.
+    /// How the predictions for `keys` keys come about, line by line, with the symbols of the
+    /// papers.
     pub fn explain(&self, keys: u64) -> String {
         let mut out = Lines(format!("{}: {}\n", self.params.kind().name(), self.reason));
         self.params.explain(keys, &self.predicted, &mut out);

@@ -19,8 +19,8 @@ impl Limit {
     }
 }
 
-/// All limits of a goal beside what a plan needs of each: the one place where promises are checked. The rate is not among them, for
-/// each kind plans for it.
+/// All limits of a goal, and what a plan needs of each: the one place where promises are checked.
+/// The rate is not among them, because each kind plans for it.
 pub(super) fn limits(goal: &Goal, plan: &Plan) -> Vec<Limit> {
     let AtMost { bits_per_key, snapshot_bytes, delta_bytes, blocks } = goal.at_most;
     let (predicted, traffic) = (&plan.predicted, &plan.traffic);
@@ -39,13 +39,13 @@ pub(super) fn limits(goal: &Goal, plan: &Plan) -> Vec<Limit> {
     .collect()
 }
 
-/// Why none of these plans, of which there is at least one, keeps to the goal: the limit that would have to give way the least, in
-/// proportion, for one of them to do.
+/// Why none of these plans, of which there is at least one, keeps to the goal. The error names the
+/// limit that would have to be raised the least, in proportion, for one of them to keep to it.
 pub(super) fn refusal(goal: &Goal, plans: &[Plan]) -> Option<PlanError> {
     let all: Vec<(&Plan, Vec<Limit>)> =
         plans.iter().map(|plan| (plan, limits(goal, plan))).collect();
     let stretch = |limit: &Limit| limit.needed / limit.asked;
-    // First the plans that break one limit only; if there are none, any limit that nobody keeps.
+    // First the plans that break only one limit; if there are none, any limit that no plan keeps.
     let alone = all.iter().filter_map(|(plan, limits)| {
         let mut broken = limits.iter().filter(|limit| !limit.is_kept());
         let first = broken.next()?;

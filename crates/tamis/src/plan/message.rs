@@ -1,9 +1,11 @@
-//! The least rate for at most so many bytes on the wire: the question of paper 004, asked of every kind.
+//! The least rate for a given number of bytes on the wire: the question of paper 004, asked of
+//! every kind.
 //!
 //! Plain and counting filters have the paper's own answer, the shape of
-//! [`optimise::least_rate`](crate::compressed::optimise::least_rate): fewer functions in more memory make a better
-//! message. Messages of the other kinds grow as their rate falls, so that the rate is found by narrowing it down.
-//! In either case the bytes that [`Traffic`] predicts decide, with the header, the coder and the margin.
+//! [`optimise::least_rate`](crate::compressed::optimise::least_rate): fewer functions in more
+//! memory make a better message. Messages of the other kinds grow as their rate falls, so the rate
+//! is found by narrowing it down. In either case the bytes that [`Traffic`] predicts decide, with
+//! the header, the coder and the margin.
 
 use super::Plan;
 use super::choose::MOST_MEMORY;
@@ -14,7 +16,8 @@ use crate::math::solve::first_true;
 use crate::spec::{Goal, Kind, Limited, PlanError, Size, Traffic};
 use crate::traffic::model::Message;
 
-/// Standard deviations of the margin where none is given: those of [`Bytes::most`](super::Bytes::most).
+/// The margin in standard deviations if none is given: that of
+/// [`Bytes::most`](super::Bytes::most).
 const DEVIATIONS: u32 = 5;
 /// Rates 2^-x that are tried: from this x on, up to this one.
 const LEAST: f64 = 0.02;
@@ -36,7 +39,7 @@ pub(crate) fn plan(
     Ok(sent.optimised(usual).filter(|better| rate(better) < rate(&usual)).unwrap_or(usual))
 }
 
-/// What a message takes of a limit: the mean and what sizes above it need.
+/// The bytes that a message needs: the mean, and the margin for sizes above it.
 pub(super) fn needed(traffic: &Traffic, margin: Option<f64>) -> f64 {
     let sent = traffic.delta.unwrap_or(traffic.snapshot);
     margin.map_or(sent.most(), |margin| libm::ceil(sent.mean / (1.0 - margin)))
@@ -54,7 +57,8 @@ impl Sent<'_> {
         needed(&Plan::new(params, self.goal).traffic, self.margin)
     }
 
-    /// The paper's shape, where nothing is settled, for kinds that have one; `usual` is the layout of the least memory.
+    /// The paper's shape, for kinds that have one, if no params are fixed; `usual` is the layout
+    /// with the least memory.
     fn optimised(&self, usual: AnyParams) -> Option<AnyParams> {
         let (goal, kind) = (self.goal, usual.kind());
         if !goal.fixed.is_empty() {
@@ -111,7 +115,8 @@ impl Sent<'_> {
             let (nearest, kind) = (below, kind.name());
             return Err(PlanError::Limit { limited, asked, nearest, kind, beside: "" });
         }
-        // What a bit of x costs is nearly the same everywhere: the middle is tried only where that does not help.
+        // The bytes are nearly linear in x, so the next x is interpolated; the middle is tried
+        // only if that does not help.
         let (mut low, mut high, mut above): (f64, f64, Option<f64>) = (LEAST, MOST, None);
         let mut by_halves = false;
         while high - low > NEAR {

@@ -1,5 +1,5 @@
-//! From a goal to a plan: each kind's model bids with the integer params that it would build, every bit
-//! counted, and the choice explains itself. Pure, and the same on every machine.
+//! From a goal to a plan: each kind bids with the params that it would build, every bit counted,
+//! and the plans can explain themselves. Plans are the same on every machine.
 
 mod choose;
 mod explain;
@@ -29,7 +29,7 @@ impl AnyParams {
     }
 }
 
-/// A kind that can do all that this one can, and keeps the rate in proportion.
+/// A kind that can do all that `kind` can, in memory that is in proportion to the rate.
 fn instead_of(kind: Kind, keys: u64, rate: f64) -> Option<Kind> {
     use Operation::{Count, Grow, Insert, Merge, Remove};
     let able = |other: Kind| {

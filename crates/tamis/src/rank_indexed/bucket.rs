@@ -1,10 +1,10 @@
 //! The paper: chains of fingerprints in one bucket, found by counting bits.
 //!
-//! A bucket has L chain locations. Its base index I0 has one bit a location: is there a chain? Its cells are numbered
-//! from 0, and the higher index IH has one bit a cell: does the chain go on after it? Join both to I = I0 . IH:
-//! **set bit number t of I owns cell t**. So the cell behind a set bit is the number of set bits before it, and
-//! no level of a chain has to be told from another. (The paper walks level by level; the sizes of its levels telescope
-//! to this one rule.)
+//! A bucket has L chain locations. Its base index I0 has one bit a location: is there a chain? Its
+//! cells are numbered from 0, and the higher index IH has one bit a cell: does the chain go on
+//! after it? Join both to I = I0 . IH: **set bit number t of I owns cell t**. So the cell of a set
+//! bit is the number of set bits before it, and the levels of a chain need not be told apart. (The
+//! paper walks level by level; the sizes of its levels telescope to this one rule.)
 //!
 //! ```text
 //! I0      0 1 0 1 1 0 ...      chains at locations 1, 3, 4
@@ -12,10 +12,11 @@
 //! cells   a c e f g            location 1: a    3: c, f, g    4: e
 //! ```
 //!
-//! Cell 1 (c) is owned by I0[3]; IH[1] is set bit number 3 of I, so its chain goes on in cell 3 (f); IH[3] is set bit number 4,
-//! so it goes on in cell 4 (g); IH[4] is not set. A new cell at the end of a chain sets the bit that ended the walk, and
-//! opens a gap in IH and in the cells at its own number; removing closes one. Chains are kept in order, so that
-//! equal contents look alike whatever their history.
+//! Cell 1 (c) is owned by I0[3]; IH[1] is set bit number 3 of I, so its chain goes on in cell 3
+//! (f); IH[3] is set bit number 4, so it goes on in cell 4 (g); IH[4] is not set. A new cell at
+//! the end of a chain sets the bit that ended the walk, and opens a gap in IH and in the cells at
+//! its own number; removing closes one. Chains are kept in order, so that equal contents look
+//! alike whatever their history.
 
 /// What a cell holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,8 +53,8 @@ pub(crate) trait BucketMut: Bucket {
     /// Writes a cell that is in use.
     fn set_cell(&mut self, cell: u32, content: Cell);
 
-    /// Moves this cell and all behind it up by one, and puts `content` in its place, at the end of its chain.
-    /// The caller knows that there is room.
+    /// Moves this cell and all behind it up by one, and puts `content` there, at the end of its
+    /// chain. There must be room.
     fn open(&mut self, cell: u32, content: Cell);
 
     /// Moves all cells behind this one, which is at the end of its chain, down by one.
@@ -90,7 +91,7 @@ pub(crate) fn chain(bucket: impl Bucket, location: u32) -> impl Iterator<Item = 
     })
 }
 
-/// Puts a new cell into the chain at a location, behind all that do not come after it.
+/// Puts a new cell into the chain at a location, in order, behind equal ones.
 pub(crate) fn insert(
     bucket: &mut impl BucketMut,
     location: u32,
@@ -103,7 +104,7 @@ pub(crate) fn insert(
     let mut cursor = first(bucket, location);
     while let Some(cell) = cursor {
         let here = bucket.cell(cell);
-        // From the place of the new cell on, each moves on by one, equal ones too.
+        // From the new cell on, each cell moves on by one, equal ones too.
         moving |= comes_after(here, content);
         if moving {
             bucket.set_cell(cell, carried);
@@ -123,7 +124,7 @@ pub(crate) fn insert(
     bucket.open(new, carried);
 }
 
-/// Takes a cell out of the chain at a location, to which it belongs.
+/// Removes a cell from the chain at a location, to which it must belong.
 pub(crate) fn remove(bucket: &mut impl BucketMut, location: u32, cell: u32) {
     let Some(mut last) = first(bucket, location) else { return };
     let mut owner = None;

@@ -1,4 +1,5 @@
-//! The cells of one bucket, from entries of identities in order: as a bucket is written, and as it is laid out anew.
+//! The cells of one bucket, made from its entries in order: to write a bucket, and to lay one out
+//! anew.
 
 use alloc::vec::Vec;
 
@@ -7,12 +8,12 @@ use super::table::{MAX_COPIES, MAX_COUNTER, Mode};
 use crate::bits::BitWriter;
 use crate::entry::Entry;
 
-/// Copies that a cell can stand for.
+/// How many copies a cell can count.
 pub(super) fn per_cell(mode: Mode) -> u64 {
     if mode == Mode::Counting { MAX_COUNTER + 1 } else { 1 }
 }
 
-/// Cells that the copies of a entry take: the rest is surplus.
+/// Cells that the copies of an entry take, at most [`MAX_COPIES`]; the overflow counts the rest.
 pub(super) fn cells_of(entry: &Entry, mode: Mode) -> u32 {
     entry.count.div_ceil(per_cell(mode)).min(MAX_COPIES.into()) as u32
 }
@@ -35,8 +36,8 @@ impl Chains {
         self.cells.len() as u32
     }
 
-    /// Adds up to `most` cells of a entry, which belongs at this location and comes after those before it; returns
-    /// the copies that get none.
+    /// Adds up to `most` cells of an entry, which belongs at this location and comes after those
+    /// before it. Returns the copies that get no cell.
     pub(super) fn push(
         &mut self,
         (location, print): (u32, u64),
@@ -63,8 +64,8 @@ impl Chains {
         self.chains.iter().fold(0, |base, &(location, ..)| base | 1 << location)
     }
 
-    /// The cells in the order of their numbers: first those that begin a chain, then those that come second, and so
-    /// on; each with whether its chain goes on.
+    /// The cells in the order of their numbers: first those that begin a chain, then those that
+    /// come second, and so on; each with whether its chain goes on.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (Cell, bool)> {
         let longest = self.chains.iter().map(|&(_, _, length)| length).max().unwrap_or(0);
         (0..longest).flat_map(move |depth| {

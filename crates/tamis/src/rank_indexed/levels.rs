@@ -1,4 +1,5 @@
-//! The levels of a layout whose r, B, L and S are given: where to cut the loads, and how many extensions.
+//! The levels of a layout whose r, B, L and S are given: where to cut the loads, and how many
+//! extensions.
 //!
 //! Symbols as in [`model`](super::model).
 
@@ -15,15 +16,15 @@ pub(crate) type Bid = (u64, Layout);
 
 /// No bucket holds more cells than this. Planned buckets stay below a tenth of it.
 const MAX_REACH: u64 = 4096;
-/// How far beyond the least possible W3 it pays to go: each cell takes the last tail down by half or more, so
-/// this many leave nearly all of Po to the pools.
+/// How far beyond the least possible W3 to look: each further cell halves the last tail at least,
+/// so this many leave nearly all of Po to the pools.
 const SPARE: u64 = 2;
 
 /// The tails of one frame.
 pub(crate) struct Levels {
     frame: Layout,
     keys: u64,
-    /// Po, a hair less so that rounding cannot exceed it.
+    /// Po, slightly lowered so that rounding cannot exceed it.
     allowed: f64,
     /// The least W with B Pr[Bin(n, 1/B) > W] <= Po.
     reach: u64,
@@ -76,13 +77,13 @@ impl Levels {
         (layout.bits(), layout)
     }
 
-    /// The best levels when each of them has a third of Po: an estimate that [`settle`](Self::settle) must confirm.
+    /// The best levels if each has a third of Po: an estimate, which `settle` refines.
     pub(crate) fn even_shares(&self) -> Bid {
         let mean = self.keys as f64 / self.frame.buckets as f64;
         let sd = libm::sqrt(mean);
         let at = |deviations: f64| libm::floor(mean + deviations * sd).max(1.0) as u64;
         let share = self.allowed / 3.0;
-        // Few buckets are content with a third level that one of them uses, far out.
+        // With few buckets the best third level may be far out, used by one of them.
         let farthest = if self.frame.buckets < 100 { 8.0 } else { 5.0 };
         // A last tail of Po / 3 needs one cell more than one of Po.
         let w3 = (self.reach + 1).min(self.keys);
@@ -104,7 +105,7 @@ impl Levels {
         best
     }
 
-    /// The best levels near those of a bid, with Po shared out as it pays.
+    /// The best levels near those of a bid, with the best shares of Po.
     pub(crate) fn settle(&self, (_, near): Bid) -> Bid {
         let mut best = self.bid([self.reach; 3], 0, 0);
         if near.second == 0 {
@@ -122,7 +123,7 @@ impl Levels {
             }
             for w2 in around(w2, w3) {
                 let fewest = self.pool(w2, left).max(1);
-                // Each extension more takes a level from all of what is left towards nothing.
+                // Each further extension lowers the share of Po that this level uses.
                 for third in fewest..fewest + 4 {
                     let left = (left - self.used(w2, third)).max(0.0);
                     for w1 in around(w1, w2) {
@@ -136,7 +137,7 @@ impl Levels {
     }
 }
 
-/// The bid of fewer bits.
+/// The bid with fewer bits.
 pub(crate) fn lesser(a: Bid, b: Bid) -> Bid {
     if b.0 < a.0 { b } else { a }
 }
@@ -160,7 +161,8 @@ fn poisson_tails(mean: f64, top: u64) -> Vec<f64> {
     above
 }
 
-/// The least J up to `limit` with ln Pr[Bin(G, p) > J] at most `ln_share`; the limit is known to do.
+/// The least J up to `limit` with ln Pr[Bin(G, p) > J] at most `ln_share`; `limit` itself always
+/// meets it.
 fn least_pool(group: u64, p: f64, ln_share: f64, limit: u64) -> u64 {
     let g = group as f64;
     let odds = p / (1.0 - p);

@@ -1,17 +1,19 @@
 //! Rank-indexed hashing: compact fingerprint tables that remove, count and carry values.
 //!
-//! After N. Hua, H. Zhao, B. Lin, J. Xu, "Rank-Indexed Hashing: A compact construction of Bloom filters and variants",
-//! ICNP 2008. A key is kept as its *identity*, an integer in [0, U): bucket, chain location and fingerprint. The
-//! fingerprints of a bucket lie in chains without pointers: two bit maps say where chains start and whether they go on,
-//! and counting their bits finds every cell. Buckets that overflow borrow extensions from small shared pools.
+//! After N. Hua, H. Zhao, B. Lin, J. Xu, "Rank-Indexed Hashing: A compact construction of Bloom
+//! filters and variants", ICNP 2008. A key is kept as its *identity*, an integer in [0, U):
+//! bucket, chain location and fingerprint. The fingerprints of a bucket are in chains without
+//! pointers: two bit maps say where chains start and whether they go on, and counting their bits
+//! finds every cell. Buckets whose cells are all used borrow extensions from small shared pools.
 //!
 //! ```text
-//! bucket     I0 0101100... (L bits)   IH 01010 ... (Z1 bits)   cells a c e f g ... (Z1 of r bits)   -> extension
-//! level 2    IH ... (Z2 bits)         cells ... (Z2 of r bits)                                      -> extension
-//! level 3    IH ... (Z3 bits)         cells ... (Z3 of r bits)
+//! bucket     I0 0101100... (L bits)   IH 01010... (Z1 bits)   Z1 cells of r bits   -> extension
+//! level 2                             IH ...... (Z2 bits)     Z2 cells of r bits   -> extension
+//! level 3                             IH ...... (Z3 bits)     Z3 cells of r bits
 //! ```
 //!
-//! At 1% a key takes 10.3 bits, at 0.1% 14.0, at 0.01% 18.0: removal included, which costs a counting Bloom filter 38 to 77.
+//! A key takes 10.3 bits at 1%, 14.0 at 0.1% and 18.0 at 0.01%, removal included. A counting Bloom
+//! filter takes 38 to 77.
 //!
 //! ```
 //! use tamis::RankIndexed;
@@ -25,19 +27,23 @@
 //!
 //! # Kinds
 //!
-//! - [`RankIndexed`]: a multiset. Every insertion takes a cell, so inserting and removing distinct keys is exact.
+//! - [`RankIndexed`]: a multiset. Every insertion takes a cell, so inserting and removing distinct
+//!   keys is exact.
 //! - [`RankSet`]: equal identities share a cell; cannot remove.
 //! - [`RankCounting`]: a cell counts up to four, for keys that come often.
 //! - [`RankMap`]: a cell carries a value of 1 to 32 bits.
 //!
-//! Nothing of an identity is lost, so tables can be listed, merged, grown and shrunk without the keys.
+//! Nothing of an identity is lost, so tables can be listed, merged, grown and shrunk without the
+//! keys.
 //!
 //! # Limits
 //!
-//! At most 2^62 identities, fingerprints of 1 to 56 bits. A table grows by a quarter when it holds more cells than it
-//! was planned for; its universe stays, so that the rate rises with the keys. Up to 16 equal cells are kept of an identity; further
-//! copies are counted beside the table. Keys that somebody chooses to fill one bucket go to a sorted list beside the
-//! table: nothing is lost, but use a keyed hash against such keys. Packed buckets are the smallest form, not the fastest.
+//! At most 2^62 identities, fingerprints of 1 to 56 bits. A table grows by a quarter when it holds
+//! more cells than it was planned for. Its universe stays, so the rate rises with the keys. A
+//! table keeps up to 16 equal cells of an identity; further copies are counted in the overflow, a
+//! sorted list beside the table. Keys that an adversary chose to fill one bucket go there too:
+//! nothing is lost, but use a keyed hash against such keys. Packed buckets are the smallest form,
+//! not the fastest.
 
 pub(crate) mod bucket;
 mod chains;
@@ -67,7 +73,7 @@ impl<V: sealed::Sealed> Variant for V {}
 mod sealed {
     use super::{Count, Identities, Mode, Operation, Remove, Table};
 
-    /// The facts of a variant, which nobody else can add to.
+    /// The facts of a variant. Sealed: there are no others.
     #[expect(private_interfaces, reason = "sealed")]
     pub trait Sealed: core::fmt::Debug + Clone + PartialEq + Eq {
         #[doc(hidden)]
@@ -78,7 +84,7 @@ mod sealed {
         const REASON: &'static str;
         #[doc(hidden)]
         const MODE: Mode;
-        /// Counter bits, or value bits unless others are asked for.
+        /// Counter bits; or value bits, unless others are asked for.
         #[doc(hidden)]
         const EXTRA: u32;
 
@@ -160,7 +166,7 @@ impl Carries for Table<Values> {}
 
 /// A multiset of identities; see [the module](self).
 pub type RankIndexed = Rank<Multiset>;
-/// A set of identities, the smallest by a hair; cannot remove.
+/// A set of identities, slightly smaller than the other variants; cannot remove.
 ///
 /// ```compile_fail
 /// use tamis::{Insert, RankSet, Remove};
@@ -170,7 +176,8 @@ pub type RankIndexed = Rank<Multiset>;
 pub type RankSet = Rank<Distinct>;
 /// A multiset whose cells count, for keys that come often.
 pub type RankCounting = Rank<Counters>;
-/// A map from keys to small values; see [`values`](Identities::values) for what happens when two keys share an identity.
+/// A map from keys to small values; see its method `values` for what happens when two keys share
+/// an identity.
 pub type RankMap = Rank<Values>;
 
 /// A rank-indexed filter.
@@ -178,13 +185,14 @@ pub type RankMap = Rank<Values>;
 pub type Rank<V> = Identities<Table<V>>;
 
 impl<V: Variant> Rank<V> {
-    /// Lays the table out anew for so many keys.
+    /// Builds the table anew, with room for `capacity` keys.
     pub fn resize(&mut self, capacity: u64) -> Result<(), ResizeError> {
         self.table = self.table.resized(capacity)?;
         Ok(())
     }
 
-    /// Drops the lowest bits of all identities: that many bits per key less, and a rate twice as high for each.
+    /// Drops the lowest `bits` bits of all identities. That saves as many bits per key, and
+    /// doubles the rate for each.
     pub fn coarsen(&mut self, bits: u32) -> Result<(), ResizeError> {
         let params = self.table.params().coarser(bits)?;
         self.table = self.table.rebuilt(params, bits)?;

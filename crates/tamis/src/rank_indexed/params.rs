@@ -1,7 +1,7 @@
 //! The parameters of a rank-indexed table: every number of its layout, as they are stored.
 //!
-//! They are checked as integers, by rules that never change: how a planner chooses them is its own affair, in
-//! [`plan`](super::plan), and no reader needs it.
+//! They are checked as integers, by rules that never change. A planner may choose them as it likes
+//! (in [`plan`](super::plan)); no reader needs to know how.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,14 +11,14 @@ use crate::spec::{InvalidParam, Params, as_stored, narrow};
 
 /// The base index of a bucket is one machine word. Frozen.
 pub(super) const MAX_LOCATIONS: u32 = 64;
-/// A wider fingerprint would not leave one full bucket of locations below the most identities. Frozen.
+/// With a wider fingerprint one bucket of 64 locations would exceed the most identities. Frozen.
 pub(super) const MAX_FINGERPRINT: u32 = 56;
-/// The most identities: so that they leave room in a word. Frozen.
+/// The most identities: they leave room in a word. Frozen.
 pub(super) const MAX_UNIVERSE: u64 = 1 << 62;
 /// The most buckets: far beyond any memory, and safe from overflow. Frozen.
 const MAX_BUCKETS: u64 = 1 << 44;
-/// The most keys that a layout provides for at one chain location: longer chains would make lookups crawl and
-/// buckets unwieldy. Frozen.
+/// The most keys that a layout has room for at one chain location: longer chains would make
+/// lookups slow and buckets unwieldy. Frozen.
 const MAX_KEYS_PER_LOCATION: u64 = 4;
 /// The most cells of a bucket, its extensions included. Frozen.
 const MAX_CELLS: u64 = 4098;
@@ -33,7 +33,8 @@ pub struct RankParams {
 }
 
 impl RankParams {
-    /// The params of a layout that is given to the last number. [`new`](Self::new) chooses the levels.
+    /// The params of a layout of which every number is given. [`new`](Self::new) chooses the
+    /// levels.
     pub fn laid_out(layout: Layout, capacity: u64) -> Result<Self, InvalidParam> {
         Self::check_frame(&layout, capacity)?;
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
@@ -41,7 +42,7 @@ impl RankParams {
         if !(1..=MAX_CELLS).contains(&level1.into()) {
             return refuse("level1", level1.into(), "1 up to 4098 cells");
         }
-        // So all of them together have fewer bits than a word can count.
+        // With these limits the bits of all records fit into a `u64`.
         let most = layout.group_buckets();
         if second > most {
             return refuse("second", second, "at most an extension for each bucket of a group");

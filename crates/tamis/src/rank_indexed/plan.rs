@@ -13,13 +13,13 @@ use crate::math::tail::{binomial_above, poisson_pmf};
 use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size};
 use crate::wire::{self, Encoding};
 
-/// Chains of tables for more keys than [`FEW`] have at most this mean length, as in the paper: longer ones save up to 2% of
-/// the memory and cost time.
+/// The largest mean length of chains in tables for more than [`FEW`] keys, as in the paper: longer
+/// ones save up to 2% of the memory and cost time.
 const SHORT_CHAINS: f64 = 1.1;
-/// Up to so many keys, long chains save several bits per key.
+/// Up to this many keys, long chains save several bits per key.
 const FEW: u64 = 1000;
 
-/// How far the cut of identities may move when a table is laid out anew.
+/// How many bits the cut between bucket and fingerprint may move when a table is laid out anew.
 const MOST_CUTS: usize = 3;
 
 /// The capacity after one growth: a quarter more.
@@ -28,9 +28,10 @@ pub(super) fn grown_capacity(capacity: u64) -> u64 {
 }
 
 impl RankParams {
-    /// `buckets` buckets of `locations` chain locations, `fingerprint` bits a cell (and `extra` bits of counter or
-    /// value), room for `capacity` keys, extensions shared by the buckets of each of `groups` equal groups. The levels
-    /// are chosen: the fewest bits in which that many keys find a cell.
+    /// `buckets` buckets of `locations` chain locations, `fingerprint` bits a cell (and `extra`
+    /// bits of counter or value), and room for `capacity` keys. The buckets of each of `groups`
+    /// equal groups share extensions. The levels are chosen: the fewest bits in which `capacity`
+    /// keys find a cell.
     pub fn new(
         buckets: u64,
         locations: u32,
@@ -64,12 +65,14 @@ impl RankParams {
         Self::new(buckets, locations, fingerprint, extra, capacity.max(1), groups)
     }
 
-    /// These params, or ones with more capacity if `keys` keys need it: as much as there is a layout for.
+    /// These params, or ones with more capacity if `keys` keys need it: as much as there is a
+    /// layout for.
     pub(super) fn with_room_for(&self, keys: u64, narrowest: u32) -> Self {
         if self.capacity() >= keys {
             return *self;
         }
-        // Planning takes long, so at once if that can be; further steps move the cut of identities further.
+        // Planning takes long, so one step is tried first; several steps can move the cut of
+        // identities further.
         let at_once = self.with_capacity(keys, narrowest);
         at_once.unwrap_or_else(|_| self.grown_to(keys, narrowest))
     }
@@ -85,8 +88,9 @@ impl RankParams {
         params
     }
 
-    /// The same identities with room for `capacity` keys, in the fewest bits: identities may be cut elsewhere, into twice the
-    /// buckets with fingerprints a bit shorter, down to `narrowest` bits, or the other way round, as often as that pays.
+    /// The same identities with room for `capacity` keys, in the fewest bits. Identities may be
+    /// cut elsewhere: into twice the buckets with fingerprints one bit shorter, down to
+    /// `narrowest` bits, or the other way round, as long as that saves bits.
     pub(super) fn with_capacity(
         &self,
         capacity: u64,
@@ -118,7 +122,8 @@ impl RankParams {
     }
 }
 
-/// The params for a goal; `extra` are the counter bits of the kind, or the value bits unless the user settles them.
+/// The params for a goal; `extra` are the counter bits of the kind, or the value bits unless the
+/// goal fixes them.
 pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankParams, PlanError> {
     goal.check()?;
     let names = ["buckets", "locations", "fingerprint", "extra", "groups", "chain"];
@@ -129,7 +134,7 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
         Some(bits) => u32::try_from(bits).unwrap_or(u32::MAX),
         None => extra,
     };
-    // Checked by building the smallest table that has it.
+    // Checks `extra` with the smallest table that has it.
     RankParams::new(1, 1, 1, extra, 1, 1)?;
     let demand = Demand {
         keys,
@@ -155,7 +160,7 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
     };
     let layout = match (goal.size, goal.budget()) {
         (Size::Rate(asked), _) => optimise(&demand, asked).ok_or_else(|| {
-            // Beyond the largest universe there is nothing.
+            // The largest universe has the lowest rate.
             let nearest = model::rate_of(MAX_UNIVERSE as f64, keys);
             PlanError::Unreachable { kind, asked, keys, nearest }
         }),
@@ -167,18 +172,19 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
     Ok(RankParams::of(&layout, keys)?)
 }
 
-/// What a table with these params will do when it holds so many keys, after growing if it must.
+/// What a table with these params will do when it holds `keys` keys, after growing if it must.
 pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction {
     let (cells, often) = expected_cells(params.universe(), keys, mode);
     let grown = params.grown_to(libm::round(cells + often) as u64, 1);
     let layout = grown.layout();
     let rate = model::rate(&layout, keys);
-    // Where no layout has room for all, the overflow takes the rest: an entry for each identity at most.
+    // If no layout has room for all, the overflow takes the rest: at most one entry for each
+    // identity.
     let homeless = (cells - grown.capacity() as f64).clamp(0.0, rate * layout.identities());
     let spilled = if homeless < 0.5 { often } else { often.max(homeless) };
     let cell_bits = f64::from(1 + layout.fingerprint + layout.extra);
     let trimmed = layout.buckets as f64 * f64::from(layout.locations) + cells * cell_bits;
-    // Up to whole bytes, but not for what the sum of cells is off by.
+    // Rounded up to whole bytes, but not because of rounding errors in the sum.
     let bytes = libm::ceil(trimmed / 8.0 - 1e-6) as u64;
     let wire = wire::planned_len(RankParams::NAMES.len(), Encoding::Trimmed, bytes);
     let per_key = |bits: f64| bits / keys.max(1) as f64;
@@ -197,7 +203,8 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
     }
 }
 
-/// Cells of `keys` random keys, and identities that come more often than cells tell: those have an entry of the overflow.
+/// The cells of `keys` random keys, and the identities with more copies than cells count, which
+/// have an entry in the overflow.
 fn expected_cells(universe: u64, keys: u64, mode: Mode) -> (f64, f64) {
     let (most, per_cell) = match mode {
         // Equal identities share a cell.
@@ -211,8 +218,8 @@ fn expected_cells(universe: u64, keys: u64, mode: Mode) -> (f64, f64) {
     (cells, if mode == Mode::Set { 0.0 } else { more_often_than(most * per_cell) })
 }
 
-/// How many cache lines operations read, from the places of records in lines and of cells in records, both taken as
-/// uniform. Good to a few per cent.
+/// How many cache lines operations read. The positions of records in lines and of cells in records
+/// are taken as uniform, which is right to a few per cent.
 struct Lines {
     layout: Layout,
     keys: u64,
@@ -235,7 +242,7 @@ impl Lines {
         let w2 = w1 + u64::from(layout.level2);
         let share = 1.0 / layout.buckets as f64;
         let during = |load: u64| {
-            // In 128 bits: a label may say any number of keys.
+            // In 128 bits, because a label may have any number of keys.
             let part = |step: u64| u128::from(self.keys) * u128::from(2 * step + 1);
             let keys = |step: u64| (part(step) / u128::from(2 * STEPS)) as u64;
             let at = |step: u64| binomial_above(keys(step), share, load);
@@ -248,15 +255,15 @@ impl Lines {
             + third * Self::of_record(layout.third_bits())
     }
 
-    /// The chain of a member has 1 + Poisson(lambda) cells, and it is any of them.
+    /// The chain of a key that is in has 1 + Poisson(lambda) cells, and the key is any of them.
     fn hit(&self) -> f64 {
         let lambda = self.layout.lambda(self.keys.max(1));
         let one = if lambda > 0.0 { -libm::expm1(-lambda) / lambda } else { 1.0 };
         self.mean([0.0, one, 1.0 - one])
     }
 
-    /// The chain of a stranger has Poisson(lambda) cells; of K cells in order it passes the first with
-    /// chance K / (K + 1).
+    /// The chain of an absent key has Poisson(lambda) cells. Of K cells in order the search passes
+    /// the first with probability K / (K + 1).
     fn miss(&self) -> f64 {
         let lambda = self.layout.lambda(self.keys);
         let none = libm::exp(-lambda);
@@ -265,7 +272,8 @@ impl Lines {
         self.mean([none, (1.0 - none - more).max(0.0), more])
     }
 
-    /// The mean lines of a walk that looks at no cell, at one, at two or more, with these chances.
+    /// The mean lines of a search that reads no cell, one, or two and more, with these
+    /// probabilities.
     fn mean(&self, chances: [f64; 3]) -> f64 {
         let layout = &self.layout;
         let load = self.keys as f64 / layout.buckets as f64;
@@ -275,7 +283,7 @@ impl Lines {
         let width = u64::from(layout.fingerprint);
         let last_line = |start: u64, bits: u64| (start + bits.max(1) - 1) / Line::BITS;
         let mut sums = [0.0; 3];
-        // Lines are eight at most for a record, so that a set of them is a word.
+        // A record has few lines, so a set of them fits into a word.
         let span = |start: u64, bits: u64| -> u64 {
             (start / Line::BITS..=last_line(start, bits))
                 .fold(0, |set, line| set | 1 << line.min(63))
@@ -300,7 +308,7 @@ impl Lines {
         walk + (1.0 - chances[0]) * 2.0 * self.extended_share()
     }
 
-    /// The share of cells that lie in extensions: E[(N - Z1)+] over the mean load.
+    /// The share of cells that are in extensions: E[(N - Z1)+] over the mean load.
     fn extended_share(&self) -> f64 {
         let layout = &self.layout;
         if layout.second == 0 {

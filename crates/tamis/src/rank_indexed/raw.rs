@@ -1,4 +1,5 @@
-//! The raw form of a table without counters and values: its words as they lie in memory, to be used in place.
+//! The raw form of a table without counters and values: its words as they are in memory, to be
+//! used in place.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,14 +1,15 @@
-//! The trimmed form: what a table holds, without what its memory has to spare.
+//! The trimmed form: what a table holds, without its unused memory.
 //!
-//! For every bucket: I0 (L bits), the bits of IH that are in use, then as many fingerprints, then as many counters or
-//! values. That is 1/lambda + r + 1 bits per key. No lengths are needed: every set bit of I0 and IH owns a cell, so
-//! the bits of IH end when as many have been read as there are set bits. Sizes of levels are not part of it:
-//! they are among the params.
+//! For every bucket: I0 (L bits), the bits of IH that are in use, then as many fingerprints, then
+//! as many counters or values. That is 1/lambda + r + 1 bits per key. No lengths are needed: every
+//! set bit of I0 and IH owns a cell, so the bits of IH end when as many have been read as there
+//! are set bits. The sizes of levels are among the params.
 //!
-//! A table that is read has the layout that was written. It never grows meanwhile, and what finds no cell is spilled.
+//! A table that is read has the layout that was written. It does not grow meanwhile; what finds no
+//! cell goes to the overflow.
 //!
-//! At most [`MAX_COPIES`] equal cells are written; how often an identity is in beyond that stands in a second
-//! section, as [`section::list`]. So equal contents have equal bytes whatever their history.
+//! At most [`MAX_COPIES`] equal cells are written; a second section, [`section::list`], counts the
+//! further copies of an identity. So equal contents have equal bytes whatever their history.
 //!
 //! The packed form is [`section::pack`]: 8.1 bits per key at 1%, against 8.6 for the trimmed form.
 
@@ -65,11 +66,12 @@ pub(super) fn decode<V: Variant>(
     let layout = params.layout();
     let (bytes, decoded) = frame.trimmed(CELLS)?;
     section::check_decoded(decoded, Table::<V>::decoded_bytes(&params))?;
-    // Every bucket has a base index at least, so that a short input cannot ask for a large table.
+    // Every bucket takes at least the bits of its base index, so a short input cannot ask for a
+    // large table.
     if bytes.len() as u64 * 8 / u64::from(layout.locations) < layout.buckets {
         return Err(ENDS.into());
     }
-    // In the order of the cells, so that both are gone through once.
+    // The list is in the order of the cells, so that one pass goes through both.
     let surplus = if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
     let mut surplus = surplus.into_iter().peekable();
     let mut table = new_table(params, frame.budget())?;
@@ -126,7 +128,8 @@ fn read_bucket(
     let empty = Cell { print: 0, extra: 0 };
     let chains = (0..layout.locations).filter(|at| base >> at & 1 == 1);
     cells.extend(chains.zip(0..).map(|(at, number)| (at, number, empty)));
-    // Set bit number t owns cell t: reading the bit of a cell may add a cell, and never more than there are bits for.
+    // Set bit number t owns cell t. Reading the bit of a cell may add a cell, but never more cells
+    // than there are bits left for.
     let most = reader.left() / u64::from(1 + layout.fingerprint + layout.extra);
     let mut number = 0;
     while number < cells.len() {
@@ -146,12 +149,14 @@ fn read_bucket(
     for (.., cell) in &mut *cells {
         cell.extra = reader.get(layout.extra).ok_or(ENDS)?;
     }
-    // By number too, so that chains stay as they are; a stable sort would take memory for a long bucket.
+    // By number too, so that chains keep their order; a stable sort would take memory for a long
+    // bucket.
     cells.sort_unstable_by_key(|&(location, number, _)| (location, number));
     Ok(())
 }
 
-/// The entries of a bucket whose cells are these, which must be as [`encode`] writes them; `entries` has room for them.
+/// The entries of a bucket with these cells, which must be as [`encode`] writes them; `entries`
+/// must have room for them.
 fn entries_of(
     params: &RankParams,
     number: u64,

@@ -5,13 +5,14 @@ use alloc::vec::Vec;
 
 use crate::digest::Digest;
 
-/// So many digests a shard are looked at together, on average: enough to pay for the lock, and few enough to stay in the cache.
+/// How many digests of a shard are handled together, on average: enough to pay for the lock, and
+/// few enough to stay in the cache.
 const PER_SHARD: usize = 64;
 
-/// Digests sorted by shard, with where they stood.
+/// Digests sorted by shard, with their positions in the batch.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// Where the group of each shard ends, and the next begins.
+    /// Where the digests of each shard end, and those of the next begin.
     ends: Vec<usize>,
     /// The shard of each digest, in the order they came.
     shards: Vec<usize>,
@@ -24,12 +25,12 @@ pub(super) struct Groups {
 pub(super) struct Group<'a> {
     pub(super) shard: usize,
     pub(super) digests: &'a [Digest],
-    /// Where in the batch each digest stood.
+    /// The position of each digest in the batch.
     pub(super) positions: &'a [usize],
 }
 
 impl Groups {
-    /// For batches of up to so many digests.
+    /// For batches of up to `digests` digests.
     pub(super) fn new(shards: usize, digests: usize) -> Self {
         let chunk = digests.clamp(1, shards * PER_SHARD);
         Self {
@@ -45,8 +46,9 @@ impl Groups {
         self.digests.len()
     }
 
-    /// Sorts digests, at most a chunk, and gives the groups that are not empty. The first is that of the first digest, so that
-    /// threads with different batches begin at different shards.
+    /// Sorts digests, at most a chunk, and returns the digests of each shard that has any. The
+    /// first shard is that of the first digest, so that threads with different batches begin at
+    /// different shards.
     pub(super) fn sort(
         &mut self,
         digests: &[Digest],
@@ -62,7 +64,8 @@ impl Groups {
         }
         let mut end = 0;
         for place in ends.iter_mut() {
-            // For now where the group begins; placing its digests moves this to the end.
+            // For now this is where the digests of the shard begin; placing them moves it to their
+            // end.
             end += core::mem::replace(place, end);
         }
         for (position, (&digest, &shard)) in digests.iter().zip(shards.iter()).enumerate() {

@@ -1,10 +1,11 @@
 //! Any filter behind a shared reference: several threads insert, remove and ask at once.
 //!
-//! The keys are dealt out to shards, each a filter of its own behind a lock of its own. Which shard a key goes to is decided by
-//! bits of its digest that are independent of those the filters use, so that every shard sees an even sample of the keys.
+//! The keys are distributed over shards, each a filter of its own behind a lock of its own. The
+//! shard of a key depends on bits of its digest that the filters do not use, so that every shard
+//! gets an even sample of the keys.
 //!
 //! ```text
-//! digest -> word(3) -> shard    [lock | filter] [lock | filter] [lock | filter] ...    on cache lines of their own
+//! digest -> word(3) -> shard   [lock | filter] [lock | filter] ...   on cache lines of their own
 //! ```
 //!
 //! ```
@@ -22,18 +23,21 @@
 //!
 //! # What an answer means while others change the filter
 //!
-//! A single operation happens at one moment between its call and its return, and all operations on one key happen one after the
-//! other. So of several threads that insert the same new key exactly one is told that it was new, and of several that remove its last
-//! occurrence exactly one succeeds. (False positives remain: a new key may be told to be in, and then none is told that it was new.)
+//! A single operation happens at one moment between its call and its return, and all operations on
+//! one key happen one after the other. So if several threads insert the same new key, exactly one
+//! is told that it was new; if several remove its last occurrence, exactly one succeeds. (False
+//! positives remain: if the filter answers yes for a new key, no thread is told that it was new.)
 //!
-//! A batch is cut by shards, and each lock is taken once for some dozens of its keys: those happen together, the batch does not. Sums over all
-//! shards, such as [`keys`](Filter::keys), visit one shard after the other; they are exact when nobody changes the filter.
+//! A batch is cut by shards, and each lock is taken once for some dozens of keys. These happen
+//! together; the batch as a whole does not. Sums over all shards, such as [`keys`](Filter::keys),
+//! visit one shard after the other; they are exact while no thread changes the filter.
 //!
 //! # How many shards?
 //!
-//! Eight or more for each thread that writes: two threads then seldom meet. Threads that use single operations pass the locks'
-//! cache lines back and forth, however many shards there are; batches do that once for dozens of keys, and threads gain most
-//! from those (`tamis-bench`, binary `threads`, measures it).
+//! Eight or more for each thread that writes: then two threads seldom meet. Single operations pass
+//! the cache lines of the locks back and forth between threads, however many shards there are.
+//! Batches do that once for dozens of keys, so threads gain most from batches (`tamis-bench`,
+//! binary `threads`, measures it).
 
 mod groups;
 
@@ -53,27 +57,29 @@ use crate::spec::{
 };
 use crate::stored::Stored;
 
-/// Which [word](Digest::word) of a digest decides its shard. No filter uses it. Frozen: shards may be stored one by one.
+/// Which [word](Digest::word) of a digest decides its shard. No filter uses it. Frozen: shards may
+/// be stored one by one.
 const SHARD_WORD: u64 = 3;
 
 /// The most shards that a plan gives.
 const MAX_SHARDS: usize = 1 << 16;
 
-/// Any filter, dealt out to shards; see [the module](self).
+/// Any filter, cut into shards; see [the module](self).
 #[derive(Debug)]
 pub struct Sharded<F> {
     hasher: Hasher,
     shards: Box<[Shard<F>]>,
 }
 
-/// A filter and its lock. Processors fetch lines in pairs, so that two shards would disturb each other on neighbouring lines.
+/// A filter and its lock, on a pair of lines: processors fetch lines in pairs, so shards on
+/// neighbouring lines would disturb each other.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Shard<F>(RwLock<F>);
 
 impl<F> Shard<F> {
-    /// No operation panics, so that no lock is ever poisoned by one; if a visitor of the caller's panics, the filter is
-    /// as valid as before.
+    /// Operations do not panic, so they poison no lock. If a closure of the caller panics, the
+    /// filter is still valid.
     fn read(&self) -> RwLockReadGuard<'_, F> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,7 +90,8 @@ impl<F> Shard<F> {
 }
 
 impl<F: Stored> Sharded<F> {
-    /// Empty shards that meet the goal together. Params that the goal settles are those of each shard.
+    /// Empty shards that meet the goal together. Params that the goal fixes are those of each
+    /// shard.
     pub fn plan(goal: &Goal, hasher: Hasher, shards: usize) -> Result<Self, PlanError> {
         let share = share(goal, shards)?;
         let values: Vec<u64> =
@@ -98,7 +105,8 @@ impl<F: Stored> Sharded<F> {
 }
 
 impl Sharded<AnyFilter> {
-    /// Empty shards of this kind that meet the goal together. Params that the goal settles are those of each shard.
+    /// Empty shards of this kind that meet the goal together. Params that the goal fixes are those
+    /// of each shard.
     pub fn plan_kind(
         kind: Kind,
         goal: &Goal,
@@ -114,8 +122,8 @@ impl Sharded<AnyFilter> {
     }
 }
 
-/// What one of so many shards is to be planned for: its share of the keys, and room for four standard deviations more, since chance
-/// deals them out; of the memory only the share.
+/// The goal of one of `shards` shards: its share of the memory, and its share of the keys plus
+/// four standard deviations, because keys are distributed by chance.
 fn share(goal: &Goal, shards: usize) -> Result<Goal, PlanError> {
     if !(1..=MAX_SHARDS).contains(&shards) {
         let value = shards as u64;
@@ -138,8 +146,8 @@ fn share(goal: &Goal, shards: usize) -> Result<Goal, PlanError> {
 }
 
 impl<F: Filter> Sharded<F> {
-    /// These filters as shards, new ones or those that [`into_shards`](Self::into_shards) gave, in that order. They must have the same
-    /// hash and seed.
+    /// These filters as shards: empty ones, or those that [`into_shards`](Self::into_shards) gave,
+    /// in the same order. They must have the same hash and seed.
     pub fn from_shards(filters: Vec<F>) -> Result<Self, Mismatch> {
         let Some(first) = filters.first() else {
             return Err(Mismatch {
@@ -173,22 +181,25 @@ impl<F> Sharded<F> {
         shards.map(|shard| shard.0.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
-    /// Looks at every shard, one after the other: to encode it, say.
+    /// Calls `look` for every shard, one after the other: for example to encode it.
     pub fn for_each_shard(&self, mut look: impl FnMut(&F)) {
         self.shards.iter().for_each(|shard| look(&shard.read()));
     }
 
-    /// Looks at the shard of a digest, for whatever its filter can tell.
+    /// Calls `look` with the shard of a digest, for what the filter can do beyond the methods
+    /// here.
     pub fn with<R>(&self, digest: Digest, look: impl FnOnce(&F) -> R) -> R {
         look(&self.shard(digest).read())
     }
 
-    /// Changes the shard of a digest, for whatever its filter can do.
+    /// Calls `change` with the shard of a digest, for what the filter can do beyond the methods
+    /// here.
     pub fn with_mut<R>(&self, digest: Digest, change: impl FnOnce(&mut F) -> R) -> R {
         change(&mut self.shard(digest).write())
     }
 
-    /// Changes shard after shard, each with its part of the digests: batches for whatever the filters can do.
+    /// Calls `change` for shard after shard, each with its part of the digests: batches for what
+    /// the filters can do beyond the methods here.
     pub fn with_groups_mut<E>(
         &self,
         digests: &[Digest],
@@ -203,11 +214,13 @@ impl<F> Sharded<F> {
         Ok(())
     }
 
-    /// One filter with the keys of all shards. How filters merge is the kind's affair: pass `RankIndexed::merge`, say.
+    /// One filter with the keys of all shards. `merge` adds the second filter to the first, for
+    /// example `RankIndexed::merge`.
     ///
-    /// A stranger is asked of one shard here and of all together there: the rates of the shards add up. Plan for the rate over the number of
-    /// shards where that matters, and do not merge Bloom filters: one array of a shard's size does not hold the bits of all. [`AtomicBloom`] is for
-    /// those.
+    /// Here an absent key is looked up in one shard; in the merged filter it meets the keys of
+    /// all, so that the rates of the shards add up. If that matters, plan for the rate over the
+    /// number of shards. Do not merge Bloom filters: one array of a shard's size cannot hold the
+    /// bits of all. Use [`AtomicBloom`] for those.
     ///
     /// [`AtomicBloom`]: crate::bloom::AtomicBloom
     pub fn merged<E>(&self, mut merge: impl FnMut(&mut F, &F) -> Result<(), E>) -> Result<F, E>
@@ -235,7 +248,7 @@ impl<F: Filter> Sharded<F> {
         self.shards.iter().map(|shard| value(&shard.read())).sum()
     }
 
-    /// The mean over the shards: a stranger's is any of them.
+    /// The mean over the shards: an absent key is looked up in any of them alike.
     fn mean(&self, value: impl Fn(&F) -> f64) -> f64 {
         self.sum(value) / self.shards.len() as f64
     }
@@ -272,7 +285,7 @@ impl<F: Filter> Filter for Sharded<F> {
         }
     }
 
-    /// Takes the lock for it: batches of this filter prefetch inside the shards.
+    /// Takes the lock of the shard. Batches of this filter prefetch inside the shards instead.
     fn prefetch(&self, digest: Digest) {
         self.with(digest, |filter| filter.prefetch(digest));
     }
@@ -330,7 +343,8 @@ impl<F: Insert> Sharded<F> {
         self.insert_digest(self.hasher.digest(key))
     }
 
-    /// Inserts many digests. On an error so many of them are in as it says, not always the first ones.
+    /// Inserts many digests. An error says how many of them are in; these need not be the first
+    /// ones.
     pub fn insert_many(&self, digests: &[Digest]) -> Result<(), Full> {
         let mut before = 0;
         self.with_groups_mut(digests, |filter, digests| {
@@ -356,7 +370,8 @@ impl<F: Remove> Sharded<F> {
         self.remove_digest(self.hasher.digest(key))
     }
 
-    /// Removes one occurrence for each of many digests, and says for how many: those that are not in are passed over.
+    /// Removes one occurrence for each of many digests, and returns for how many it did: those
+    /// that are not in are passed over.
     pub fn remove_many(&self, digests: &[Digest]) -> u64 {
         let mut removed = 0;
         let Ok(()) = self.with_groups_mut(digests, |filter, digests| {

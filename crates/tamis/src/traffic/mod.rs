@@ -1,23 +1,25 @@
-//! How many bytes go over the wire: of a packed snapshot, and of a delta after some keys were replaced.
+//! How many bytes a packed snapshot takes on the wire, and a delta after some keys were replaced.
 //!
-//! What is sent is coded within a hair of its entropy, so its length follows from how much there is to say. After c n of n keys were
-//! replaced, as many coming as going:
+//! The coders take hardly more than the entropy of what they code, so lengths follow from the
+//! content. After c n of n keys were replaced:
 //!
 //! | content | snapshot | delta |
 //! |---|---|---|
 //! | bits | m bits of which a share is set | m bits of which a share q flips ([`delta_share`]) |
-//! | counters | m Poisson counters, plane by plane | which of m differ, and by how much: two Poisson numbers' difference |
-//! | identities | n gaps in a universe U | c n gaps in n (what goes), c n gaps in U (what comes) |
+//! | counters | m Poisson counters, plane by plane | which of m differ, and by how much: the difference of two Poisson numbers |
+//! | identities | n gaps in a universe U | c n gaps in n (removed), c n gaps in U (inserted) |
 //! | positions, choices | as they are | none: a new snapshot |
 //!
-//! In a block of B bits a key sets B (1 - (1 - 1/B)^k) of them on average, which is all that matters to the share of all bits: so
-//! blocked filters are plain ones with a somewhat smaller load. Snapshots of balanced kinds are taken for those of blocked ones whose keys are
-//! spread evenly; for their deltas a small filter is built twice and compared (`balanced/replace.rs`).
+//! In a block of B bits a key sets B (1 - (1 - 1/B)^k) bits on average, and the share of set bits
+//! depends on nothing else: so blocked filters count as plain ones with a somewhat smaller load.
+//! Snapshots of balanced kinds count as those of blocked ones whose keys are spread evenly. For
+//! their deltas a small filter is built twice and compared (`balanced/replace.rs`).
 //!
-//! The keys that are replaced are any, at random: the other keys keep their order, and new keys come in the places of those that went.
-//! This matters to balanced kinds alone, which are built anew, and where early keys move more than late ones: replacing the oldest
-//! keys costs more than is said here, replacing the newest less. Tested against snapshots and deltas of every kind by
-//! `tests/traffic.rs`.
+//! The replaced keys are random. The other keys keep their order, and a new key takes the position
+//! of the one that it replaces. The order matters to balanced kinds alone. These are built anew,
+//! and early keys move more than late ones: replacing the oldest keys takes more bytes than
+//! predicted here, replacing the newest fewer. `tests/traffic.rs` compares the predictions with
+//! snapshots and deltas of every kind.
 
 pub(crate) mod model;
 
@@ -30,13 +32,13 @@ use crate::math::tail::{poisson_above, poisson_pmf};
 use crate::spec::{Bytes, Traffic};
 use crate::wire::{self, Encoding};
 
-/// Numbers of a Poisson law beyond this are too rare to count, up to a mean of [`MANY`].
+/// Larger Poisson numbers are too rare to count, up to a mean of [`MANY`].
 const MOST_STEP: u64 = 24;
 const MANY: f64 = 6.0;
-/// Content ids of base and result.
+/// Bytes of the content ids of base and result.
 const IDS: u64 = 32;
 
-/// Bits that vary.
+/// A number of bits that varies from filter to filter: its mean and its variance.
 #[derive(Clone, Copy)]
 pub(crate) struct Coded {
     pub(crate) bits: f64,
@@ -56,7 +58,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// Blocks of `block` bits of which `keys` keys have `hashes` each in one.
+    /// `blocks` blocks of `block` bits; each of `keys` keys has `hashes` bits in one block.
     pub(crate) fn in_blocks(
         params: usize,
         (blocks, block): (u64, u64),
@@ -65,12 +67,12 @@ impl Bits {
     ) -> Self {
         let k = f64::from(hashes);
         let each = -(block as f64) * libm::expm1(k * libm::log1p(-1.0 / block as f64));
-        // As if every key brought any number of new bits from none to k.
+        // At most: as if a key set no new bit or k new bits, with equal probability.
         let variance = keys as f64 * k * k / 4.0;
         Self { params, size: blocks.saturating_mul(block), each, variance }
     }
 
-    /// Snapshot and delta of a filter that keeps nothing beside the array.
+    /// Snapshot and delta of a filter that is an array and nothing else.
     pub(crate) fn traffic(&self, keys: u64, replaced: Option<u64>) -> Traffic {
         let delta = replaced.map(|replaced| {
             let flips = self.flips(keys as f64, replaced as f64) * self.size as f64;
@@ -79,7 +81,7 @@ impl Bits {
         Traffic { snapshot: self.snapshot(keys as f64, None), delta }
     }
 
-    /// A snapshot with `keys` keys in the array, and a list beside it.
+    /// A snapshot with `keys` keys in the array, and the section `beside` it.
     pub(crate) fn snapshot(&self, keys: f64, beside: Option<Coded>) -> Bytes {
         let load = self.each * keys / self.size as f64;
         let ones = -(self.size as f64) * libm::expm1(-load);
@@ -92,7 +94,8 @@ impl Bits {
         delta_share(load(keys - replaced), load(replaced), load(replaced)).0
     }
 
-    /// A delta of so many flips, `more` times as many as the replaced keys have bits, and a list beside it.
+    /// A delta of `flips` times `more` flipped bits after `replaced` keys were replaced, and the
+    /// section `beside` it.
     pub(crate) fn delta(
         &self,
         flips: f64,
@@ -100,7 +103,8 @@ impl Bits {
         more: f64,
         beside: Option<Coded>,
     ) -> Bytes {
-        // As if every key that goes or comes flipped any number of bits from none to k.
+        // At most: as if a key that is removed or inserted flipped no bit or all of its bits, with
+        // equal probability.
         let variance = 2.0 * replaced * self.each * self.each / 4.0;
         let array = array(self.size, flips * more, variance * more * more);
         frame(self.params, IDS, array, beside)
@@ -134,7 +138,7 @@ impl Counters {
         let counters = self.number as f64;
         let load = f64::from(self.hashes) * replaced / counters;
         let changed = counters * (1.0 - difference(0, load));
-        // Numbers 0, 1, 2, 3, ... stand for steps 1, -1, 2, -2, ...
+        // Numbers 0, 1, 2, 3, ... code the steps 1, -1, 2, -2, ...
         let chances: Vec<f64> =
             (0..2 * MOST_STEP).map(|number| difference(number / 2 + 1, load)).collect();
         let reach = |number: u64| {
@@ -143,7 +147,7 @@ impl Counters {
         };
         let which = numbers(changed, changed, self.number);
         let bits = which.bits + planes(reach);
-        // Signs and sizes vary by a bit each at most.
+        // The code of a sign and a size varies by at most a bit.
         let variance = which.variance + changed;
         frame(self.params, IDS, Coded { bits, variance }, None)
     }
@@ -175,14 +179,15 @@ impl Identities {
 
     fn delta(&self, n: f64, distinct: f64, r: f64) -> Bytes {
         let all = self.universe as f64;
-        // Half of what differs goes, half comes. What others share stays in a set.
+        // Half of what differs is removed, half is inserted. A set keeps an identity that another
+        // key shares.
         let (moved, several) = if self.set {
             (all * delta_share((n - r) / all, r / all, r / all).0 / 2.0, 0.0)
         } else {
             let [same, one] = [0, 1].map(|by| difference(by, r / all));
             (all * (1.0 - same) / 2.0, all * (0.5 - 0.5 * same - one).max(0.0))
         };
-        // As many more or fewer as meet others, give or take the root of that.
+        // The variance is the number of replaced keys that share an identity.
         let goes = numbers(moved, r - moved, libm::round(distinct) as u64);
         let comes = numbers(moved, r - moved, self.universe);
         let base = 8.0 + leb(distinct);
@@ -193,7 +198,8 @@ impl Identities {
     }
 }
 
-/// A header with so many params, the bytes of fixed length, and one or two coded sections.
+/// The bytes of a header with `params` params, a section of `fixed` bytes if that is not 0, and
+/// one or two coded sections.
 pub(crate) fn frame(params: usize, fixed: u64, first: Coded, second: Option<Coded>) -> Bytes {
     let bytes = |coded: Coded| (Encoding::Packed, libm::ceil(coded.bits / 8.0) as u64);
     let mut sections = Vec::new();
@@ -205,12 +211,12 @@ pub(crate) fn frame(params: usize, fixed: u64, first: Coded, second: Option<Code
     let variance = first.variance + second.map_or(0.0, |second| second.variance);
     Bytes {
         mean: wire::planned_sections(params, &sections) as f64,
-        // Half a byte is rounded away in each section.
+        // Rounding to whole bytes varies by half a byte.
         deviation: libm::sqrt(variance) / 8.0 + 0.5,
     }
 }
 
-/// An array with so many ones, whose number varies.
+/// An array of `bits` bits with `ones` ones on average; `variance` is that of the number of ones.
 pub(crate) fn array(bits: u64, ones: f64, variance: f64) -> Coded {
     let coded = |ones: f64| {
         let ones = libm::round(ones.clamp(0.0, bits as f64)) as u64;
@@ -223,7 +229,7 @@ pub(crate) fn array(bits: u64, ones: f64, variance: f64) -> Coded {
     Coded { bits: here, variance: change * change }
 }
 
-/// Numbers below a universe, all different and in order, with the variance of their count.
+/// `count` different numbers below `universe`, in order; `variance` is that of their count.
 pub(crate) fn numbers(count: f64, variance: f64, universe: u64) -> Coded {
     let rounded = libm::round(count).min(universe as f64) as u64;
     if rounded == 0 {
@@ -231,15 +237,15 @@ pub(crate) fn numbers(count: f64, variance: f64, universe: u64) -> Coded {
     }
     let gaps = sorted_bits(rounded, universe);
     let each = gaps / rounded as f64;
-    // Each gap's code varies by a bit or so.
+    // The code of each gap varies by about a bit.
     let variance = count + variance * each * each;
     Coded { bits: leb(count) + leb(gaps / 8.0) + gaps, variance }
 }
 
-/// The chance that the first of two Poisson numbers of this mean is so much larger.
+/// The probability that the first of two Poisson numbers of mean `mean` is larger by exactly `by`.
 fn difference(by: u64, mean: f64) -> f64 {
     if mean > MANY {
-        // As the normal law has it, and as good as that must be.
+        // The normal approximation is good enough here.
         let variance = 2.0 * mean;
         let off = by as f64;
         return libm::exp(-off * off / (2.0 * variance))
@@ -248,23 +254,23 @@ fn difference(by: u64, mean: f64) -> f64 {
     (0..MOST_STEP).map(|j| poisson_pmf(j, mean) * poisson_pmf(j + by, mean)).sum()
 }
 
-/// Counts of so many groups, of which `several` are above one and two mostly.
+/// Bits of the counts of `groups` entries, of which `several` are above one, and mostly two.
 fn counts(several: f64, groups: f64) -> f64 {
     let at = numbers(several, several, libm::round(groups).max(1.0) as u64);
     at.bits + 8.0 * libm::round(several)
 }
 
-/// How many identities several of so many keys share.
+/// How many identities are shared by several of `keys` keys.
 fn shared(universe: u64, keys: f64) -> f64 {
     universe as f64 * poisson_above(1, keys / universe as f64)
 }
 
-/// Entries of a list, eight bytes each; as many as there happen to be.
+/// A list of `entries` entries on average, eight bytes each; their number is Poisson.
 pub(crate) fn list(entries: f64) -> Coded {
     Coded { bits: 64.0 * libm::round(entries), variance: 64.0 * 64.0 * entries }
 }
 
-/// Small numbers plane by plane; `reach` says how many are at least so large.
+/// Bits of small numbers, plane by plane; `reach(level)` says how many are at least `level`.
 fn planes(reach: impl Fn(u64) -> f64) -> f64 {
     let mut bits = 0.0;
     let mut level = 0;
@@ -279,7 +285,7 @@ fn planes(reach: impl Fn(u64) -> f64) -> f64 {
     }
 }
 
-/// Bits of a number in bytes of seven bits.
+/// Bits of a number that is written seven bits a byte.
 fn leb(number: f64) -> f64 {
     let bits = 64 - (number as u64 | 1).leading_zeros();
     f64::from(bits.div_ceil(7) * 8)

@@ -8,11 +8,12 @@ use crate::bits::Words;
 use crate::digest::Hasher;
 use crate::spec::Kind;
 
-/// XXH3-128 over kind, hash, seed, the parameters that decide answers, and the canonical content: the bit array
-/// of a Bloom kind, the sorted multiset of identities of a fingerprint kind.
+/// A name for what a filter holds: XXH3-128 over kind, hash, seed, the params that decide answers,
+/// and the canonical content, which is the bit array of a Bloom kind and the sorted entries of a
+/// fingerprint kind.
 ///
-/// Equal ids mean equal answers to every question. The number of keys is not part of it: inserting a key
-/// twice leaves a Bloom filter as it was.
+/// Equal ids mean equal answers to every question. The number of keys is not part of it: inserting
+/// a key twice leaves a Bloom filter as it was.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ContentId(pub u128);
 

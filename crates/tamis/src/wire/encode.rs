@@ -22,25 +22,25 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Words as they lie in memory.
+    /// Words as they are in memory.
     pub(crate) fn raw(role: u8, words: &'a Words) -> Self {
         let bytes = words.as_le_bytes();
         Self { role, encoding: Encoding::Raw, decoded: bytes.len() as u64, bytes }
     }
 
-    /// Entropy-coded bytes, which stand for so many bytes of memory.
+    /// Entropy-coded bytes that decode into `decoded` bytes of memory.
     pub(crate) fn packed(role: u8, bytes: Vec<u8>, decoded: u64) -> Self {
         Self { role, encoding: Encoding::Packed, decoded, bytes: Cow::Owned(bytes) }
     }
 
-    /// Bytes in a form of the kind's own, which stand for so many bytes of memory.
+    /// Bytes in a form of the kind's own that decode into `decoded` bytes of memory.
     pub(crate) fn trimmed(role: u8, bytes: Vec<u8>, decoded: u64) -> Self {
         Self { role, encoding: Encoding::Trimmed, decoded, bytes: Cow::Owned(bytes) }
     }
 }
 
-/// A filter as bytes, in pieces that borrow the filter's memory, so that writing a large filter to a file takes
-/// no second copy of it.
+/// A filter as bytes. The pieces borrow the filter's memory, so that writing a large filter to a
+/// file takes no second copy of it.
 #[derive(Debug)]
 pub struct Encoded<'a> {
     pieces: Vec<Cow<'a, [u8]>>,
@@ -70,7 +70,7 @@ impl Encoded<'_> {
     }
 }
 
-/// Puts a header, whose sections are still to be listed, and the sections together.
+/// Puts the header and the sections together. The header's list of sections is filled in here.
 pub(crate) fn encode(mut header: Header, payloads: Vec<Payload<'_>>) -> Encoded<'_> {
     let mut checksums = Vec::with_capacity(payloads.len());
     let mut sections = Vec::with_capacity(payloads.len());
@@ -101,8 +101,8 @@ pub(crate) fn encode(mut header: Header, payloads: Vec<Payload<'_>>) -> Encoded<
     Encoded { pieces }
 }
 
-/// Bytes of a filter with so many params and one section of this length: what [`Encoded::len`] would say, for
-/// planning.
+/// The bytes of a filter with `params` params and one section of `stored` bytes: what
+/// [`Encoded::len`] would say, for planning.
 pub(crate) fn planned_len(params: usize, encoding: Encoding, stored: u64) -> u64 {
     planned_sections(params, &[(encoding, stored)])
 }

@@ -13,7 +13,7 @@ pub struct ReadSource<R> {
 }
 
 impl<R: Read> ReadSource<R> {
-    /// `reader` will give `len` bytes; a length that is too great ends in an error, not in a wait.
+    /// `reader` must give `len` bytes; if it ends before, reading is an error.
     pub fn new(reader: R, len: u64) -> Self {
         Self { reader, remaining: len }
     }

@@ -1,4 +1,4 @@
-//! The header: what a filter is, and where its sections lie.
+//! The header: what a filter is, and where its sections are.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -33,7 +33,7 @@ pub enum Object {
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// Little-endian words as they lie in memory, 64-byte aligned, so that they can be mapped.
+    /// Little-endian words as they are in memory, 64-byte aligned, so that they can be mapped.
     Raw = 0,
     /// Only what is in use, in a form of the kind's own; see `docs/wire.md`.
     Trimmed = 1,
@@ -63,7 +63,7 @@ pub struct Section {
     pub offset: u64,
     /// Bytes of data.
     pub stored: u64,
-    /// Bytes of memory that the data stands for.
+    /// Bytes of memory that the data decodes into.
     pub decoded: u64,
     /// XXH3 of the checksums of the chunks.
     pub checksum: u64,
@@ -98,11 +98,11 @@ pub struct Header {
     pub hasher: Hasher,
     /// Insertions less removals.
     pub keys: u64,
-    /// Keys that the filter was planned for; 0 if nobody said.
+    /// Keys that the filter was planned for; 0 if nothing was planned.
     pub capacity: u64,
     /// The parameters, in the order of the kind.
     pub params: Vec<u64>,
-    /// The sections, in the order in which they lie.
+    /// The sections, in the order in which they are stored.
     pub sections: Vec<Section>,
 }
 
@@ -116,7 +116,7 @@ impl Header {
     pub(super) fn lay_out(&mut self) -> u64 {
         let mut end = self.encoded_len();
         for section in &mut self.sections {
-            // Sections lie in memory when they are written, so their sum cannot overflow.
+            // Sections are in memory when they are written, so their sum cannot overflow.
             section.offset = section.expected_offset(end).unwrap_or(u64::MAX);
             end = section.offset.saturating_add(section.stored);
         }
@@ -149,8 +149,8 @@ impl Header {
         out
     }
 
-    /// How long a header is whose fixed part is given, after the checks without which its length means
-    /// nothing.
+    /// The length of the header that starts with the fixed part `fixed`, after the checks without
+    /// which its length means nothing.
     pub(super) fn len_from_fixed(fixed: &[u8; FIXED]) -> Result<usize, WireError> {
         if fixed[..8] != MAGIC {
             return Err(WireError::Magic);
@@ -165,7 +165,7 @@ impl Header {
     /// Parses a whole header whose input is `total` bytes long.
     pub(super) fn parse(bytes: &[u8], total: u64) -> Result<Self, WireError> {
         let (body, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
-        // First of all: what is damaged must not be blamed on a field.
+        // The checksum comes first: a damaged header must not be blamed on a field.
         if u64_at(checksum, 0) != xxh3_64(body) {
             return Err(WireError::Checksum { field: "header" });
         }
@@ -265,7 +265,7 @@ fn parse_entry(entry: &[u8]) -> Result<Section, WireError> {
     Ok(section)
 }
 
-/// The little-endian word at `offset`, which the caller knows to be there.
+/// The little-endian word at `offset`, which must be inside `bytes`.
 pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[offset..offset + 8]);

@@ -1,15 +1,17 @@
-//! The one wire format, version 1: filters (and later deltas) as bytes, stable for ever.
+//! The one wire format, version 1: filters and deltas as bytes, stable for ever.
 //!
 //! ```text
-//! header   magic, version, object, kind, hash, seed, keys, capacity, params, section table, checksum
+//! header   magic, version, object, kind, hash, seed, keys, capacity, params, sections, checksum
 //! section  [zeros to alignment] [checksum of every chunk] [data, 64-byte aligned where raw]
 //! section  ...
 //! ```
 //!
-//! `docs/wire.md` gives every byte. Decoding treats its input as hostile: each length is checked against the
-//! bytes that are there, all memory is counted against [`Limits`](crate::Limits) before it is allocated, every error names its field,
-//! and decoding ends in the structure's own `validate()`, unless the structure was built by its own insertions. Opening
-//! shared bytes in place checks the header only; `verify` checks the rest.
+//! `docs/wire.md` describes every byte. Decoding treats its input as hostile: each length is
+//! checked against the bytes that are there, all memory is counted against
+//! [`Limits`](crate::Limits) before it is allocated, and every error names its field. Decoding
+//! ends with the structure's own `validate()`, unless the structure was built by its own
+//! insertions. Opening shared bytes in place checks the header only; `tamis verify` checks the
+//! rest.
 
 mod content;
 mod encode;
@@ -38,5 +40,6 @@ pub const MAGIC: [u8; 8] = *b"\x89TAMIS\r\n";
 /// The format's version.
 pub const VERSION: u16 = 1;
 
-/// Data is checked in chunks of this many bytes, so that a part can be trusted without reading all.
+/// Every chunk of this many bytes has a checksum, so that a part can be checked without reading
+/// all.
 pub const CHUNK: usize = 1 << 20;

@@ -15,7 +15,8 @@ pub trait Source {
     /// How many bytes are left.
     fn remaining(&self) -> u64;
 
-    /// Fills `buffer` with the next bytes; only called when as many remain. The error is a reason for the user.
+    /// Fills `buffer` with the next bytes; called only if as many remain. The error is a reason
+    /// that the user reads.
     fn read(&mut self, buffer: &mut [u8]) -> Result<(), alloc::string::String>;
 }
 
@@ -38,14 +39,14 @@ pub struct Frame<'a> {
     body: Body<'a>,
     next: usize,
     budget: Budget,
-    /// Whether the filter was built by its own insertions, so that nothing is left to check.
+    /// Whether the filter was built by its own insertions, so that it need not be validated.
     sound: bool,
 }
 
 enum Body<'a> {
-    /// Sections are copied into memory of their own, every checksum checked. `position` is that of the source.
+    /// Sections are copied, and every checksum is checked. `position` is that of the source.
     Streamed { source: &'a mut dyn Source, position: u64 },
-    /// Sections are used where they lie, unchecked.
+    /// Sections are used in place, unchecked.
     Shared(&'a SharedBytes),
 }
 
@@ -63,7 +64,8 @@ impl<'a> Frame<'a> {
         bytes.resize(len, 0);
         fetch(source, &mut bytes[FIXED..], "header")?;
         let header = Header::parse(&bytes, total)?;
-        // What is claimed is taken piece by piece; what claims too much is refused before anything is read.
+        // Memory is counted piece by piece later; a header that claims too much is refused before
+        // more is read.
         let claimed = header.sections.iter().map(|section| section.decoded);
         let mut budget = Budget::new(limits);
         budget.take(claimed.fold(0, u64::saturating_add))?;
@@ -71,7 +73,8 @@ impl<'a> Frame<'a> {
         Ok(Self { header, body, next: 0, budget, sound: false })
     }
 
-    /// Checks the header of bytes whose sections will be used where they lie. What cannot be is read, within the default limits.
+    /// Checks the header of bytes whose sections will be used in place. Sections for which that is
+    /// impossible are read, within the default limits.
     pub fn share(bytes: &'a SharedBytes) -> Result<Self, WireError> {
         let mut source = (**bytes).as_ref();
         let header = Frame::read(&mut source, Limits::NONE)?.header;
@@ -89,13 +92,13 @@ impl<'a> Frame<'a> {
         &mut self.budget
     }
 
-    /// Says that the filter was built by its own insertions: what these leave need not be checked, and a large table of which few bytes came
-    /// would take long to check.
+    /// Records that the filter was built by its own insertions. Then it need not be validated,
+    /// which would take long for a large table that was read from few bytes.
     pub(crate) fn set_sound(&mut self) {
         self.sound = true;
     }
 
-    /// Whether the filter needs no check.
+    /// Whether the filter need not be validated.
     pub(crate) fn is_sound(&self) -> bool {
         self.sound
     }
@@ -116,7 +119,8 @@ impl<'a> Frame<'a> {
         Ok((Label { hasher, keys, capacity }, params))
     }
 
-    /// The array of so many bits that the next section holds, which must have this role, raw or packed.
+    /// The array of `bits` bits in the next section, which must have the role `role` and be raw or
+    /// packed.
     pub(crate) fn array(&mut self, role: u8, bits: u64) -> Result<Words, WireError> {
         let len = bits.div_ceil(64);
         if self.next_encoding() == Some(Encoding::Packed) {
@@ -142,7 +146,7 @@ impl<'a> Frame<'a> {
             return Err(wrong_length(section.decoded));
         }
         if let Body::Shared(bytes) = &self.body {
-            // The header was parsed against the length of these bytes, so both are numbers of theirs.
+            // The header was checked against the length of these bytes, so both numbers fit.
             let words = Words::shared(bytes, section.offset as usize, len as usize);
             return words.ok_or(WireError::Value {
                 field: "section offset",
@@ -165,8 +169,8 @@ impl<'a> Frame<'a> {
         self.header.sections.get(self.next).map(|section| section.encoding)
     }
 
-    /// The bytes of the next section, which must have this role and be trimmed, and the bytes of memory that they
-    /// claim to stand for.
+    /// The bytes of the next section, which must have the role `role` and be trimmed, and the
+    /// bytes of memory that they claim to decode into.
     pub(crate) fn trimmed(&mut self, role: u8) -> Result<(Vec<u8>, u64), WireError> {
         self.bytes(role, Encoding::Trimmed)
     }
@@ -176,7 +180,8 @@ impl<'a> Frame<'a> {
         self.bytes(role, Encoding::Packed)
     }
 
-    /// As [`packed`](Self::packed), where all of the file lies in memory: the bytes stay where they are.
+    /// As [`packed`](Self::packed), for a file that is in memory as a whole: the bytes are
+    /// borrowed.
     pub(crate) fn packed_in_place<'b>(
         &mut self,
         file: &'b [u8],
@@ -189,7 +194,8 @@ impl<'a> Frame<'a> {
         Ok((file.get(place).unwrap_or_default(), decoded))
     }
 
-    /// Checked also where the frame is shared, for they must be read anyway.
+    /// The checksums are checked also where the frame is shared, because the bytes must be read
+    /// anyway.
     fn bytes(&mut self, role: u8, encoding: Encoding) -> Result<(Vec<u8>, u64), WireError> {
         let section = self.next_section(role)?;
         check_encoding(&section, encoding)?;
@@ -287,7 +293,8 @@ fn read_checksums(
     section: &Section,
     budget: &mut Budget,
 ) -> Result<Vec<u8>, WireError> {
-    // The header was parsed against the input's length, so all this is there, and its sums do not overflow.
+    // The header was checked against the input's length, so all of this is there, and its sums do
+    // not overflow.
     let list = section.chunks() * CHECKSUM as u64;
     let mut padding = [0; Line::BYTES];
     let padding = &mut padding[..(section.offset - *position - list) as usize];

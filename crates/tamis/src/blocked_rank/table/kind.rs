@@ -25,8 +25,8 @@ impl identities::Table for Table {
     const CAN: &'static [Operation] = identities::ALL;
     const REASON: &'static str =
         "one cache line a lookup, and keys can be removed and counted; the quickest of those";
-    /// It holds more than its model says if the packed table at the end grows: 0.07% at ten million keys
-    /// (records/2026-11-15-planner.md).
+    /// A filter takes more memory than its model says if the packed table at the end grows: 0.07%
+    /// at ten million keys (records/2026-11-15-planner.md).
     const MARGINS: [f64; 2] = [1.002, identities::MARGINS[1]];
     const TRIMS: bool = false;
     type Params = BlockedRankParams;
@@ -83,7 +83,7 @@ impl identities::Table for Table {
         Ok(Self::of_parts(params, words, back))
     }
 
-    /// The packed table at the end grows by itself.
+    /// The params as they are now: the packed table at the end grows by itself.
     fn params(&self) -> BlockedRankParams {
         self.params.with_last(self.back.parts().1.params())
     }
@@ -137,7 +137,7 @@ impl identities::Table for Table {
                 place = self.cut.place_of(entry.identity);
             }
             if self.lives_in_back(place) {
-                // The back table counts to any number at once.
+                // The back table takes any count at once.
                 return self.back.add(self.back_entry(place, entry.count - done));
             }
             self.insert(place, 0)?;
@@ -172,7 +172,7 @@ impl identities::Table for Table {
             }
             cells.sort_unstable();
             for run in cells.chunk_by(|a, b| a == b) {
-                // (What lives elsewhere has higher locations, but not in bytes that nobody has checked.)
+                // (Entries of the back table have higher locations, except in unchecked bytes.)
                 while let Some(entry) = back.next_if(|entry| entry.identity < run[0]) {
                     take(entry);
                 }
@@ -227,13 +227,14 @@ impl identities::Table for Table {
         self.blocks().iter().map(cells).sum::<u64>() + self.back.used()
     }
 
-    /// Cells in use over those of the blocks.
+    /// The cells in use, as a share of those of the blocks.
     fn fill(&self) -> f64 {
         let cells = self.params.blocks() * u64::from(self.params.cells());
         (self.used() as f64 / cells as f64).min(1.0)
     }
 
-    /// What lives in the back table: about 5% of the keys when all planned ones are in, and more with wide fingerprints.
+    /// The entries of the back table: about 5% of the keys when all planned keys are in, and more
+    /// with wide fingerprints.
     fn overflow(&self) -> u64 {
         self.back.used()
     }
@@ -263,7 +264,7 @@ impl identities::Table for Table {
     fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
         let params = self.params().coarser(dropped).ok()?;
         Some(self.rebuilt(params, dropped).and_then(|mut table| {
-            // At once, since each step of growing is planned.
+            // In one step, because every step of growing plans anew.
             table.back.settle(other.packed());
             table.add_all(other, other_dropped)?;
             Ok(table)
@@ -342,7 +343,7 @@ impl identities::Counts for Table {}
 /// How many questions may wait for the memory of the back table.
 const WAITING: usize = 8;
 
-/// Questions for the back table, asked some time after its memory was asked for.
+/// Questions for the back table, which wait until its memory has been fetched.
 struct Waiting<'a> {
     table: &'a Table,
     /// Numbers of answers, and identities of the back table.

@@ -24,7 +24,7 @@ pub struct Table {
     machine: Machine,
     words: Words,
     back: Back,
-    /// Spreads locations over the back table, and back.
+    /// Spreads locations over the back table; it can be undone.
     spread: Permutation,
     gather: Permutation,
     /// The table grows when the packed table behind it holds more.
@@ -32,17 +32,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// Blocks behind blocks, which stay as many: the blocks in front grow.
+    /// Blocks behind blocks. Their number is fixed; the blocks in front grow.
     pub(super) fn behind(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
         Ok(Self::new(params)?.into_behind())
     }
 
-    /// The same, to lie behind other blocks.
+    /// The same table, as a back table of other blocks.
     pub(super) fn into_behind(self) -> Self {
         Self { grow_above: u64::MAX, ..self }
     }
 
-    /// A table of these blocks, with this behind them.
+    /// A table of these blocks, with this back table.
     pub(super) fn of_parts(params: BlockedRankParams, words: Words, back: Back) -> Self {
         let all = params.all_locations();
         let [factor] = multipliers::<1>(1, all);
@@ -70,7 +70,7 @@ impl Table {
         &mut self.back
     }
 
-    /// Uses the plain instructions only.
+    /// Uses portable instructions only.
     pub(super) fn make_portable(&mut self) {
         self.machine = Machine::Any;
         self.back.make_portable();
@@ -99,22 +99,22 @@ impl Table {
         self.cut.place_of(identity)
     }
 
-    /// The identity that the back table knows a place by: its location is spread, so that what one block spills does not
-    /// fall together, and the identities of one location stay neighbours.
+    /// The identity of a place in the back table. Locations are spread, so that the locations of
+    /// one block go to different blocks there; the identities of one location stay neighbours.
     fn back_identity(&self, place: Place) -> u64 {
         let location = self.cut.location(place);
         let spread = self.spread.apply(location, self.params.all_locations());
         spread << self.params.fingerprint() | u64::from(place.print)
     }
 
-    /// A call of its own, so that the common case does not prepare for it.
+    /// Not inlined, so that the common case saves no registers for it.
     #[inline(never)]
     fn back_contains(&self, place: Place) -> bool {
         self.back.contains(self.back_identity(place))
     }
 
-    /// Inserts where a block has said that it is full, or that the location lives elsewhere. A call of its own, so that the common
-    /// case does not prepare for it.
+    /// Inserts a key that its block has refused, because the block is full or the location is in
+    /// the back table. Not inlined, so that the common case saves no registers for it.
     #[inline(never)]
     fn insert_elsewhere(&mut self, place: Place, refused: Inserted) -> Result<bool, Full> {
         let (mut place, mut inserted) = (place, refused);
@@ -142,8 +142,9 @@ impl Table {
         self.machine.insert(block, &self.cut.shape, place.location, place.print)
     }
 
-    /// Lowers the threshold of a full block that one more cell is to come to: its highest location moves to the back table, all of it, or
-    /// nothing if there is no memory; unless what comes is higher still.
+    /// Makes room in a full block for one more cell by lowering its threshold: its highest
+    /// location moves to the back table, as a whole, or not at all if there is no memory. If the
+    /// new cell has a higher location still, only the threshold falls.
     fn make_room(&mut self, place: Place) -> Result<(), Full> {
         let (number, shape) = (place.block, self.cut.shape);
         let block = *self.block(number);
@@ -188,8 +189,8 @@ impl Table {
         Ok(())
     }
 
-    /// Brings locations of a block back, from the threshold on, as far as there is room: so the threshold depends on what is in,
-    /// and not on what has been.
+    /// Brings locations of a block back, from the threshold on, as far as there is room. So the
+    /// threshold depends on what is in, and not on the history.
     #[inline(never)]
     fn take_back(&mut self, number: u64) {
         let shape = self.cut.shape;
@@ -212,13 +213,13 @@ impl Table {
         }
     }
 
-    /// The identities that the back table knows a location by.
+    /// The identities of a location in the back table.
     fn elsewhere(&self, block: u64, location: u32) -> Range<u64> {
         let first = self.back_identity(Place { block, location, print: 0 });
         first..first + (1 << self.params.fingerprint())
     }
 
-    /// How often identities of a range are in, all together; they have one location.
+    /// The sum of the counts of all identities in a range, which must have one location.
     pub(super) fn count_between(&self, range: Range<u64>) -> u64 {
         let place = self.cut.place_of(range.start);
         if self.lives_in_back(place) {
@@ -227,8 +228,8 @@ impl Table {
         self.prints_between(place, &range).count() as u64
     }
 
-    /// Removes all of a range of identities, which have one location, if they fit into `gone`: what they are, less the first
-    /// of the range, and how many.
+    /// Removes all identities of a range, which must have one location, if they fit into `gone`.
+    /// Writes them there, less the first of the range, and returns how many.
     pub(super) fn remove_all(&mut self, range: Range<u64>, gone: &mut [u32]) -> Option<usize> {
         let place = self.cut.place_of(range.start);
         if self.lives_in_back(place) {
@@ -255,7 +256,7 @@ impl Table {
             .filter(move |&print| prints.contains(&print.into()))
     }
 
-    /// What the back table knows a range of identities by, which begins at this place.
+    /// The identities, in the back table, of a range of identities that begins at this place.
     fn range_in_back(&self, place: Place, range: &Range<u64>) -> Range<u64> {
         let start = self.back_identity(place);
         start..start + (range.end - range.start)
@@ -269,9 +270,11 @@ impl Table {
         Entry { identity: self.back_identity(place), value: 0, count }
     }
 
-    /// Twice the blocks; false if there are too few keys for these, no memory, or no such layout, and then the back table grows on.
+    /// Grows to twice the blocks. Returns false if there are too few keys for these, no memory, or
+    /// no such layout; then the back table grows instead.
     fn grow_or_wait(&mut self) -> bool {
-        // If few keys crowd the back table, somebody chooses them, or the blocks were planned so: more blocks would not help.
+        // If few keys fill the back table, an adversary chose them, or the blocks were planned so:
+        // more blocks would not help.
         let crowded = self.used() >= self.params.room();
         let params = self.params.grown().ok().filter(|_| crowded);
         let grown = params.and_then(|params| self.rebuilt(params, 0).ok());
@@ -279,7 +282,7 @@ impl Table {
             *self = table;
             return true;
         }
-        // Not again for every key.
+        // Do not try again for every key.
         self.grow_above = self.grow_above.saturating_mul(2).max(1);
         false
     }
@@ -288,7 +291,8 @@ impl Table {
     pub(super) fn rebuilt(&self, params: BlockedRankParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::new(params).map_err(|_| full)?;
-        // Not the same way for another width: one of them is compiled for bytes alone.
+        // A portable table stays portable. The machine is not copied: that of the common shape
+        // does not fit another width.
         if let Machine::Any = self.machine {
             table.make_portable();
         }
@@ -302,12 +306,13 @@ impl Table {
         Ok(table)
     }
 
-    /// Lays out what an empty table is to hold: entries in order. Nothing grows, so that a table which is read is laid out as it
-    /// was written.
+    /// Lays entries, which must be in order, out in an empty table. Nothing grows, so that a table
+    /// that is read has the layout that was written.
     pub(super) fn lay_out(&mut self, mut entries: Vec<Entry>) -> Result<(), Full> {
         let cut = self.cut;
         let width = self.params.fingerprint();
-        // What goes behind is kept at the front of the list: a second one might not fit into memory.
+        // Entries for the back table are kept at the front of the list: a second list might not
+        // fit into memory.
         let (mut behind, mut start) = (0, 0);
         while let Some(first) = entries.get(start) {
             let (location, place) = (first.identity >> width, cut.place_of(first.identity));
@@ -317,7 +322,8 @@ impl Table {
             let free = u64::from(cut.shape.cells.saturating_sub(index.len()));
             let copies = entries[start..end].iter().map(|entry| entry.count);
             if place.location >= index.threshold || copies.fold(0, u64::saturating_add) > free {
-                // The first location that does not fit is the threshold: what is higher goes behind too.
+                // The first location that does not fit is the threshold: higher ones go to the
+                // back table too.
                 let block = self.words.line_mut(place.block as usize);
                 block::set_threshold(block, &cut.shape, place.location.min(index.threshold));
                 entries.copy_within(start..end, behind);
@@ -336,7 +342,7 @@ impl Table {
         self.fill_back(entries)
     }
 
-    /// Adds all of another table, whose identities lose their lowest `dropped` bits.
+    /// Adds all entries of another table, whose identities lose their lowest `dropped` bits.
     pub(super) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
         let mut result = Ok(());
         other.for_each_entry(&mut |entry| {
@@ -347,7 +353,7 @@ impl Table {
         result
     }
 
-    /// What the back table holds, by our identities, in order.
+    /// The entries of the back table, with the identities of this table, in order.
     pub(super) fn back_entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         self.back.for_each_entry(&mut |entry| {
@@ -359,14 +365,16 @@ impl Table {
         entries
     }
 
-    /// Our identity of what the back table knows by this one. `None` if there is none, which is so in bytes that nobody has checked.
+    /// The identity, in this table, of an identity of the back table. `None` if there is none,
+    /// which happens only in unchecked bytes.
     fn identity_of(&self, behind: u64) -> Option<u64> {
         let (width, all) = (self.params.fingerprint(), self.params.all_locations());
         let spread = Some(behind >> width).filter(|&spread| spread < all)?;
         Some(self.gather.apply(spread, all) << width | behind & ((1 << width) - 1))
     }
 
-    /// Lays out the back table of a table that was made from its blocks: entries by our identities.
+    /// Lays out the back table of a table that was made from its blocks; the entries have the
+    /// identities of this table.
     pub(super) fn fill_back(&mut self, mut entries: Vec<Entry>) -> Result<(), Full> {
         for entry in &mut entries {
             entry.identity = self.back_identity(self.cut.place_of(entry.identity));

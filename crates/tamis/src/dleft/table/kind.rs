@@ -137,7 +137,7 @@ impl identities::Table for Table {
         let stashed = self.overflow.of(identity).iter().map(|entry| entry.value);
         let in_stash = stashed.filter(|&value| fits(value)).min();
         match (in_cell, in_stash) {
-            // Of equal value, what is in the overflow is the surplus of the cell.
+            // With an equal value, the overflow holds the copies that the cell could not count.
             (Some((slot, content)), in_stash)
                 if in_stash.is_none_or(|value| content.value < value) =>
             {
@@ -156,7 +156,7 @@ impl identities::Table for Table {
     }
 
     fn take(&mut self, entry: Entry) -> Result<(), Absent> {
-        // The overflow may count to any number; cells do not.
+        // The overflow counts to any number; cells do not.
         let stashed = self.overflow.take_up_to(entry.identity, entry.value, entry.count);
         for _ in stashed..entry.count {
             self.remove(entry.identity, Some(entry.value))?;
@@ -222,17 +222,18 @@ impl identities::Table for Table {
         self.used
     }
 
-    /// 0.84 for the planned keys.
+    /// The share of cells in use; 0.84 with the planned keys.
     fn fill(&self) -> f64 {
         self.used as f64 / self.params.all_cells() as f64
     }
 
-    /// Entries of the overflow: identities that found no cell, and the surplus of those that are in more than four times.
+    /// Entries of the overflow: identities that found no cell, and the further copies of those
+    /// that are in more than four times.
     fn overflow(&self) -> u64 {
         self.overflow.len() as u64
     }
 
-    /// Beyond 7 of 8 cells moves are frequent, and the overflow may be needed.
+    /// Above 7 of 8 cells moves are frequent, and the overflow may be needed.
     fn is_crowded(&self) -> bool {
         self.fill() > 0.875
     }
@@ -276,7 +277,8 @@ impl identities::Table for Table {
         sections::encode(self)
     }
 
-    /// Of the table that a reader would make, or what is read could be shorter in the other form.
+    /// Of the table that a reader would build; otherwise what was read might be shorter in the
+    /// other form.
     fn trimmed(&self) -> Vec<Payload<'_>> {
         self.coarser(self.params, 0)
             .map_or_else(|_| self.sections(), |table| sections::encode(&table))

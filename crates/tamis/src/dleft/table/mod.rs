@@ -11,11 +11,12 @@ use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
 use crate::spec::Full;
 
-/// How many cells may move for one insertion, from one bucket to the next. The paper tried one move and found more worth
-/// trying. With two the overflow stays empty up to 7.9 of 8 cells. (Three would need to know their way: they may come back to where
-/// they started.)
+/// How many cells may move for one insertion, from one bucket to the next. The paper tried one
+/// move and suggested more. With two the overflow stays empty up to 7.9 of 8 cells. (Three would
+/// have to remember their path, because they may come back to where they started.)
 const MOVES: u32 = 2;
-/// With more than this in the overflow all buckets are full, and looking further than one move would only take time.
+/// With more entries than this in the overflow all buckets are full, and a second move would only
+/// take time.
 const FEW_OVERFLOWN: usize = 8;
 
 /// A cell of a bucket of the table.
@@ -33,14 +34,15 @@ pub struct Table {
     buckets: Buckets,
     /// Used cells.
     used: u64,
-    /// Whole entries that found no cell, and the surplus of those whose cell counts no further.
+    /// Entries that found no cell, and the further copies of those whose cell counts no further.
     overflow: Overflow,
-    /// The table grows when it holds more than this; all its cells, unless growing has failed before.
+    /// The table grows when it holds more than this: all its cells, or more if growing has failed
+    /// before.
     grow_above: u64,
 }
 
 impl Table {
-    /// Inserts so many copies; true if the identity was not in before.
+    /// Inserts `entry.count` copies; true if the identity was not in before.
     fn insert_entry(&mut self, entry: Entry) -> Result<bool, Full> {
         let new = !self.contains(entry.identity);
         if self.used + self.overflow.len() as u64 >= self.grow_above
@@ -52,7 +54,7 @@ impl Table {
         Ok(new)
     }
 
-    /// All that is in, in order of identity and value.
+    /// All entries, in order of identity and value.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = (0..self.params.all_buckets())
             .flat_map(|bucket| {
@@ -122,8 +124,8 @@ impl Table {
         self.choices(identity).any(|choice| self.buckets.load(choice.bucket) < self.params.cells())
     }
 
-    /// Puts so many copies into a cell, as far as it counts, and the rest into the overflow; `new` says that the identity is
-    /// not in.
+    /// Puts `entry.count` copies into a cell, as far as it counts, and the rest into the overflow.
+    /// `new` says that the identity is not in.
     fn put(&mut self, entry: Entry, new: bool) -> Result<(), Full> {
         let Entry { identity, value, count } = entry;
         let mut left = count;
@@ -143,8 +145,9 @@ impl Table {
         Ok(())
     }
 
-    /// Places what is not in the table in its least loaded bucket, the leftmost of several; if all are full, in the first
-    /// after moving something out of it. Returns how many copies the cell took: 0 if there is none.
+    /// Places an entry that is not in the table in its least loaded bucket, the leftmost of
+    /// several. If all are full, it takes the first, after a cell has moved out of that. Returns
+    /// how many copies the cell took: 0 if no cell was found.
     fn place(&mut self, entry: Entry) -> u64 {
         let mut least: Option<(u32, Choice)> = None;
         for subtable in 0..self.params.subtables() {
@@ -169,8 +172,9 @@ impl Table {
         here
     }
 
-    /// Moves something out of a full bucket of this subtable into another of its choices; where all of these are full too
-    /// and more than one move is left, out of one of these first. Returns the cell that it leaves.
+    /// Moves a cell out of a full bucket of this subtable into another of its choices. If all of
+    /// these are full too and more than one move is left, a cell moves out of one of these first.
+    /// Returns the cell that is free then.
     fn make_room(&mut self, subtable: u32, bucket: u64, moves: u32) -> Option<u32> {
         for moves in 1..=moves {
             for cell in 0..self.params.cells() {
@@ -185,7 +189,8 @@ impl Table {
                     let place = match (load < self.params.cells(), moves) {
                         (true, _) => Some(load),
                         (false, 1) => None,
-                        // What leaves it goes where there is room, so that it cannot be what is to come.
+                        // A cell that leaves goes to a bucket with room, so it cannot come back to
+                        // this one.
                         (false, moves) => self.make_room(other, to.bucket, moves - 1),
                     };
                     if let Some(place) = place {
@@ -210,14 +215,14 @@ impl Table {
         self.take_back();
     }
 
-    /// Tries to find a cell for one entry of the overflow, now that one is free: another one each time, so that the overflow
-    /// empties as the table does.
+    /// Tries to find a cell for one entry of the overflow, now that a cell is free. Each call
+    /// tries another entry, so that the overflow empties as the table does.
     fn take_back(&mut self) {
         let entries = self.overflow.entries();
         let turn = self.used.checked_rem(entries.len() as u64);
         let Some(&entry) = turn.and_then(|turn| entries.get(turn as usize)) else { return };
         if self.cell_of(entry.identity, entry.value).is_some() {
-            return; // Surplus of a cell that counts no further.
+            return; // Further copies of a cell that counts no further.
         }
         let placed = self.place(entry);
         if placed > 0 {
@@ -225,12 +230,13 @@ impl Table {
         }
     }
 
-    /// Twice the buckets. If there is no memory, or no such layout, the overflow takes what finds no cell.
+    /// Grows to twice the buckets. If there is no memory, or no such layout, the overflow takes
+    /// what finds no cell.
     fn grow_or_wait(&mut self) {
         let grown = self.params.grown().ok().and_then(|params| self.resized(params).ok());
         match grown {
             Some(table) => *self = table,
-            // Not again for every key.
+            // Do not try again for every key.
             None => self.grow_above = self.grow_above.saturating_mul(2).max(1),
         }
     }
@@ -243,7 +249,8 @@ impl Table {
         Ok(table)
     }
 
-    /// The same identities under params of the same universe. What was in a subtable stays in it, as far as there is room.
+    /// The same identities under params of the same universe. What was in a subtable stays in it,
+    /// as far as there is room.
     pub(super) fn resized(&self, params: DLeftParams) -> Result<Self, Full> {
         let full = Full { keys: self.used, inserted: 0 };
         let mut table = Self::new(params).map_err(|_| full)?;
@@ -270,8 +277,8 @@ impl Table {
         Ok(table)
     }
 
-    /// Adds entries whose identities lose their lowest `dropped` bits. They may be in order: the choices of neighbours lie
-    /// far apart.
+    /// Adds entries, whose identities lose their lowest `dropped` bits. They may be in order: the
+    /// choices of neighbours are far apart.
     pub(super) fn add_all(&mut self, entries: &[Entry], dropped: u32) -> Result<(), Full> {
         let shorter = |entry: &Entry| Entry { identity: entry.identity >> dropped, ..*entry };
         entries.iter().try_for_each(|entry| self.put(shorter(entry), false))
@@ -293,12 +300,12 @@ impl Table {
         true
     }
 
-    /// Makes these the overflow, as they are.
+    /// Makes these entries the overflow, unchanged.
     pub(super) fn set_overflow(&mut self, entries: Vec<Entry>) {
         self.overflow = Overflow::from_entries(entries);
     }
 
-    /// What found no cell, to be read.
+    /// The overflow, to write while a table is read.
     pub(super) fn overflow_mut(&mut self) -> &mut Overflow {
         &mut self.overflow
     }

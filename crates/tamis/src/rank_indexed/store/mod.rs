@@ -1,13 +1,15 @@
-//! Buckets in packed memory: records of the first level, and pools of extensions that buckets borrow.
+//! Buckets in packed memory: records of the first level, and pools of extensions that buckets
+//! borrow.
 //!
 //! ```text
-//! bucket      I0 (L) | IH (Z1) | fingerprints (Z1 r) | extras | flag | number of a level-2 extension
-//! level 2     used | IH (Z2) | fingerprints (Z2 r) | extras | flag | number of a level-3 extension
-//! level 3     used | IH (Z3) | fingerprints (Z3 r) | extras
+//! bucket   I0 (L) | IH (Z1) | fingerprints (Z1 r) | extras | flag | number of level-2 extension
+//! level 2  used | IH (Z2) | fingerprints (Z2 r) | extras | flag | number of level-3 extension
+//! level 3  used | IH (Z3) | fingerprints (Z3 r) | extras
 //! ```
 //!
-//! Cell c lies in the bucket if c < Z1, in its level-2 extension if c < Z1 + Z2, else in its level-3 extension. A bucket
-//! has an extension exactly when it needs it. Whatever is not in use is zero.
+//! Cell c is in the bucket if c < Z1, in its level-2 extension if c < Z1 + Z2, otherwise in its
+//! level-3 extension. A bucket has an extension exactly if it needs one. All memory that is not in
+//! use is zero.
 
 mod view;
 
@@ -19,7 +21,7 @@ use crate::bits::{Line, Words};
 /// The levels of a bucket. Frozen.
 const LEVELS: usize = 3;
 
-/// All memory of a table but its overflow.
+/// All memory of a table except its overflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Store {
     shape: Shape,
@@ -27,7 +29,7 @@ pub(super) struct Store {
     words: Words,
 }
 
-/// Where things lie in a record.
+/// Where the parts of a record are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     locations: u32,
@@ -60,7 +62,8 @@ struct Record {
 }
 
 impl Store {
-    /// A store whose words are given, as many as the layout asks for. They may lie: then so do answers, and nothing else.
+    /// A store with these words, as many as the layout asks for. If they are forged, answers may
+    /// be wrong, and nothing worse.
     pub(super) fn of_words(layout: &Layout, words: Words) -> Self {
         let record = [layout.bucket_bits(), layout.second_bits(), layout.third_bits()];
         let buckets = layout.buckets * record[0];
@@ -123,7 +126,8 @@ impl Store {
         Record { level, index, prints, extras, flag: extras + cells * u64::from(shape.extra) }
     }
 
-    /// Index, fingerprints and extras of a record from one of its cells on: first bit, end, and bits of a cell.
+    /// Index, fingerprints and extras of a record from one of its cells on: first bit, end, and
+    /// bits of a cell.
     fn parts(&self, record: &Record, cell: u64) -> [(u64, u64, u32); 3] {
         let cells = u64::from(self.shape.cells[record.level]);
         let starts = [record.index, record.prints, record.extras];
@@ -156,7 +160,7 @@ impl Store {
             return None;
         }
         let number = field::get(self.words(), of.flag + 1, self.shape.pointer[of.level]);
-        // (Only bytes that nobody has checked point beyond the last.)
+        // (Only unchecked bytes point beyond the last.)
         (number < self.shape.extensions[level])
             .then(|| self.record(level, self.pool_start(bucket, level) + number))
     }
@@ -166,8 +170,9 @@ impl Store {
         bucket / self.shape.extensions[0] * self.shape.extensions[level]
     }
 
-    /// The number in its group of an extension that nobody uses. Looking for it starts anywhere but always at the
-    /// same place for a bucket, so that the search is short and the result does not depend on chance.
+    /// The number, in its group, of an extension that is not in use. The search starts at a
+    /// position that depends on the bucket alone, so that it is short and always gives the same
+    /// result.
     fn free_extension(&self, bucket: u64, level: usize) -> Option<u64> {
         let extensions = self.shape.extensions[level];
         let start = self.pool_start(bucket, level);
@@ -183,7 +188,7 @@ impl Store {
     pub(super) fn check_extensions(&self, buckets: u64) -> bool {
         let groups = buckets / self.shape.extensions[0];
         let pool = |level: usize| groups * self.shape.extensions[level];
-        // A bit for each extension that has an owner; if there is no memory even for these, nothing can be said for it.
+        // A bit for each extension that has an owner. Without memory for these the check fails.
         let (Ok(second), Ok(third)) =
             (Words::zeroed(pool(1).div_ceil(64)), Words::zeroed(pool(2).div_ceil(64)))
         else {
@@ -221,7 +226,7 @@ impl Store {
             && self.ends_with_zeros(pool(LEVELS - 1))
     }
 
-    /// Whether nothing is set behind the last of so many extensions.
+    /// Whether no bit is set behind the last of `extensions` extensions.
     fn ends_with_zeros(&self, extensions: u64) -> bool {
         let (words, end) = (self.words(), self.used_bit(LEVELS - 1, extensions));
         field::get(words, end, (words.len() as u64 * 64 - end) as u32) == 0

@@ -15,7 +15,7 @@ pub(in super::super) struct View<S> {
 }
 
 impl<S: Borrow<Store>> View<S> {
-    /// The record in which a cell lies, and its number there.
+    /// The record that has a cell, and the number of the cell there.
     #[inline]
     fn locate(&self, cell: u32) -> Option<(Record, u64)> {
         let store = self.store.borrow();
@@ -53,8 +53,8 @@ impl<S: Borrow<Store>> View<S> {
         })
     }
 
-    /// The invariants of one bucket: as many records as the cells need, every owner before its cell, and zeros
-    /// behind the last cell.
+    /// The invariants of one bucket: as many records as the cells need, every owner before its
+    /// cell, and zeros behind the last cell.
     pub(super) fn is_sound(&self) -> bool {
         let store = self.store.borrow();
         let used = self.len();
@@ -87,8 +87,8 @@ impl<S: Borrow<Store>> View<S> {
         used <= before
     }
 
-    /// Bits of memory that a question for these cells reads, as (first bit, bits): the index in front of the
-    /// last cell, and the cells.
+    /// The spans of memory that a question for these cells reads, as (first bit, bits): the index
+    /// up to the last cell, and the cells.
     pub(in super::super) fn spans(&self, cells: &[u32]) -> Vec<(u64, u64)> {
         let store = self.store.borrow();
         let start = self.number * store.shape.record[0];
@@ -102,7 +102,8 @@ impl<S: Borrow<Store>> View<S> {
         spans
     }
 
-    /// The records of the bucket as spans, as in [`spans`](Self::spans): what an insertion may move.
+    /// The records of the bucket as spans, as in [`spans`](Self::spans): what an insertion may
+    /// move.
     pub(in super::super) fn record_spans(&self) -> Vec<(u64, u64)> {
         let store = self.store.borrow();
         let span = |record: Record| {
@@ -114,15 +115,15 @@ impl<S: Borrow<Store>> View<S> {
 }
 
 impl<S: BorrowMut<Store>> View<S> {
-    /// Makes room for one more cell: borrows an extension if that is needed. False, and nothing changed, if there
-    /// is none.
+    /// Makes room for one more cell, with another extension if necessary. Returns false, and
+    /// changes nothing, if there is none.
     pub(in super::super) fn make_room(&mut self) -> bool {
         let (len, room) = self.len_and_room();
         len < room || self.extend()
     }
 
-    /// Fills a bucket that is empty: I0, and the cells in the order of their numbers, each with whether its chain goes
-    /// on. There is room for them.
+    /// Fills an empty bucket: I0, and the cells in the order of their numbers, each with whether
+    /// its chain goes on. There must be room for them.
     pub(in super::super) fn fill(&mut self, base: u64, cells: impl Iterator<Item = (Cell, bool)>) {
         self.set_base(base);
         for (cell, (content, goes_on)) in (0..).zip(cells) {
@@ -133,7 +134,8 @@ impl<S: BorrowMut<Store>> View<S> {
         }
     }
 
-    /// Borrows extensions until there is room for so many cells in all, or no extension is left; returns the room.
+    /// Borrows extensions until there is room for `cells` cells in all, or no extension is left;
+    /// returns the room.
     pub(in super::super) fn reserve(&mut self, cells: u32) -> u32 {
         loop {
             let (_, room) = self.len_and_room();
@@ -143,7 +145,7 @@ impl<S: BorrowMut<Store>> View<S> {
         }
     }
 
-    /// Borrows another extension. False, and nothing changed, if there is none.
+    /// Borrows another extension. Returns false, and changes nothing, if there is none.
     fn extend(&mut self) -> bool {
         let bucket = self.number;
         let Some(last) = self.records().last() else { return false };
@@ -261,7 +263,7 @@ impl<S: BorrowMut<Store>> BucketMut for View<S> {
     }
 
     fn open(&mut self, cell: u32, content: Cell) {
-        // What a record pushes out at its end goes to the front of the next.
+        // A cell that is pushed out at the end of a record goes to the front of the next.
         let Some((first, mut within)) = self.locate(cell) else { return };
         let mut pushed = [0, content.print, content.extra];
         let mut next = Some(first);
@@ -278,7 +280,8 @@ impl<S: BorrowMut<Store>> BucketMut for View<S> {
     }
 
     fn close(&mut self, cell: u32) {
-        // From the last record down: what leaves the front of a record fills the end of the one before.
+        // From the last record down: the cell that leaves the front of a record fills the end of
+        // the one before.
         let Some((first, within)) = self.locate(cell) else { return };
         let deepest = self.records().last().map_or(0, |record| record.level);
         let mut filling = [0; 3];

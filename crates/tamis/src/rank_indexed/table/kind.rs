@@ -71,7 +71,7 @@ impl<V: Variant> identities::Table for Table<V> {
         out.add(
             "levels",
             format_args!(
-                "J2 = {} of S2 = {} bits, J3 = {} of S3 = {} bits, in each of S = {} entries",
+                "J2 = {} of S2 = {} bits, J3 = {} of S3 = {} bits, in each of S = {} groups",
                 layout.second,
                 layout.second_bits(),
                 layout.third,
@@ -104,7 +104,8 @@ impl<V: Variant> identities::Table for Table<V> {
         if fits { Ok(params) } else { Err(refused) }
     }
 
-    /// Counter bits are those of the kind, and a map has one value bit at least, whatever the params say.
+    /// Counter bits are those of the kind, and a map has at least one value bit, whatever the
+    /// params say.
     fn new(params: RankParams) -> Result<Self, OutOfMemory> {
         let extra = params.layout().extra;
         let right = if V::MODE == Mode::Map { extra.max(1) } else { V::EXTRA };
@@ -131,7 +132,7 @@ impl<V: Variant> identities::Table for Table<V> {
     #[inline]
     fn contains(&self, place: Place) -> bool {
         let mut chain = bucket::chain(self.store.bucket(place.bucket), place.location);
-        // In order of fingerprint.
+        // Chains are in order of fingerprint.
         let found = chain.find(|(_, content)| content.print >= place.print);
         found.is_some_and(|(_, content)| content.print == place.print)
             || !self.overflow.is_empty() && !self.overflow.of(place.identity).is_empty()
@@ -157,7 +158,7 @@ impl<V: Variant> identities::Table for Table<V> {
     fn insert(&mut self, place: Place, value: u64) -> Result<bool, Full> {
         let (mut place, mut copies) = (place, self.copies(place, value));
         let new = match V::MODE {
-            // Others may have another value.
+            // Other copies may have another value.
             Mode::Map => !self.contains(place),
             _ => copies.cells == 0 && self.overflow.of(place.identity).is_empty(),
         };
@@ -182,7 +183,7 @@ impl<V: Variant> identities::Table for Table<V> {
     fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
         let spilled = self.overflow.of(place.identity).iter().map(|entry| entry.value);
         let spilled = spilled.filter(|&entry| value.is_none_or(|value| value == entry)).min();
-        // Only a map tells copies apart; of equal ones what is spilled goes first.
+        // Only a map tells copies apart. Of equal copies those in the overflow are removed first.
         let in_cells = match V::MODE {
             Mode::Map => self.equal_cells(place, value).next().map(|(_, content)| content.extra),
             Mode::Multiset | Mode::Set | Mode::Counting => None,
@@ -202,7 +203,7 @@ impl<V: Variant> identities::Table for Table<V> {
         }
         bucket::remove(&mut view, place.location, cell);
         view.release_room();
-        // (Bytes may claim any number.)
+        // (Forged bytes may claim any number.)
         self.cells = self.cells.saturating_sub(1);
         if !self.overflow.is_empty() {
             self.take_back(place.bucket);
@@ -218,7 +219,8 @@ impl<V: Variant> identities::Table for Table<V> {
         let mut left = entry.count;
         while left > 0 {
             if self.used() >= self.grow_at {
-                // The table may have another cut afterwards; what is left goes in from the start.
+                // The table may cut identities elsewhere afterwards; the remaining copies are
+                // inserted anew.
                 self.grow_for(place);
             }
             if !self.put(self.place_of(entry.identity), entry.value) {
@@ -234,7 +236,7 @@ impl<V: Variant> identities::Table for Table<V> {
 
     fn take(&mut self, entry: Entry) -> Result<(), Absent> {
         let value = Self::told_apart(entry.value);
-        // The overflow may count to any number; cells do not.
+        // The overflow counts to any number; cells do not.
         let spilled = self.overflow.take_up_to(entry.identity, entry.value, entry.count);
         for _ in spilled..entry.count {
             self.remove(self.place_of(entry.identity), value)?;
@@ -293,13 +295,13 @@ impl<V: Variant> identities::Table for Table<V> {
         self.cells + self.overflow.len() as u64
     }
 
-    /// Cells in use over the planned number.
+    /// The cells in use, as a share of the planned number.
     fn fill(&self) -> f64 {
         (self.used() as f64 / self.params.capacity() as f64).min(1.0)
     }
 
-    /// Entries that found no cell and are kept beside the table: 0 but for one chance in 10^10, unless somebody
-    /// chooses the keys or inserts one very often.
+    /// Entries in the overflow: none with probability 1 - 10^-10, unless an adversary chooses the
+    /// keys or one key is inserted very often.
     fn overflow(&self) -> u64 {
         self.overflow.len() as u64
     }
@@ -324,14 +326,14 @@ impl<V: Variant> identities::Table for Table<V> {
         self.resized(self.params.capacity().saturating_mul(2))
     }
 
-    /// For those that are in if these are more than half as many.
+    /// For half the keys, or for those that are in if these are more.
     fn shrunk(&self) -> Result<Self, ResizeError> {
         self.resized((self.params.capacity() / 2).max(self.used()))
     }
 
     fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
         let coarse = self.params.coarser(dropped).ok()?;
-        // Where there is no layout for so many, what finds no cell is kept beside the table.
+        // If no layout has room for all, the overflow takes what finds no cell.
         let params = coarse.with_room_for(self.used().saturating_add(other.used()), 1);
         Some(self.rebuilt(params, dropped).and_then(|mut table| {
             table.add_all(other, other_dropped)?;

@@ -17,13 +17,13 @@ use crate::entry::{Entry, Overflow, merged};
 use crate::identities::Table as _;
 use crate::spec::{Full, ResizeError};
 
-/// Equal cells that a bucket holds of one identity; further copies are counted in the overflow, so that one key inserted a
-/// million times takes no bucket from others. Frozen.
+/// The most equal cells of one identity. Further copies are counted in the overflow, so that one
+/// key inserted a million times does not fill a bucket. Frozen.
 pub(crate) const MAX_COPIES: u32 = 16;
 /// The largest counter of a cell, which stores one less than its count. Frozen.
 pub(crate) const MAX_COUNTER: u64 = 3;
-/// One entry of the overflow for so many keys of capacity is tolerated before the table grows: at 24 bytes each they cost
-/// less than a bit per key.
+/// The overflow may have one entry for this many keys of capacity before the table grows: at 24
+/// bytes each that is less than a bit per key.
 const KEYS_PER_OVERFLOWN: u64 = 200;
 
 /// What cells mean.
@@ -65,16 +65,18 @@ pub struct Table<V> {
     /// Cells in use.
     cells: u64,
     overflow: Overflow,
-    /// The table grows when so much is in use; its capacity, unless growing has failed before.
+    /// The table grows when this many cells are in use: its capacity, or more if growing has
+    /// failed before.
     grow_at: u64,
     /// The table grows when the overflow has more entries.
     overflow_limit: u64,
-    /// Growing does not cut fingerprints narrower than this.
+    /// Growing makes fingerprints no narrower than this.
     narrowest: u32,
 }
 
 impl<V: Variant> Table<V> {
-    /// A table whose words, cells in use and overflow are given. Words may lie: then so do answers, and nothing else.
+    /// A table of these words, cells in use and overflow. If the words are forged, answers may be
+    /// wrong, and nothing worse.
     pub(super) fn of_parts(params: RankParams, parts: (Words, u64, Overflow)) -> Self {
         let (words, cells, overflow) = parts;
         let (store, grow_at) = (Store::of_words(&params.layout(), words), params.capacity());
@@ -98,12 +100,12 @@ impl<V: Variant> Table<V> {
         Self { narrowest, ..self }
     }
 
-    /// All memory but the overflow, cells in use, and the overflow.
+    /// All memory except the overflow, the cells in use, and the overflow.
     pub(crate) fn parts(&self) -> (&Words, u64, &Overflow) {
         (self.store.as_words(), self.cells, &self.overflow)
     }
 
-    /// What found no cell, to be read.
+    /// The overflow, to write while a table is read.
     pub(crate) fn overflow_mut(&mut self) -> &mut Overflow {
         &mut self.overflow
     }
@@ -142,7 +144,8 @@ impl<V: Variant> Table<V> {
         bucket * per_bucket..(bucket + 1) * per_bucket
     }
 
-    /// The cells with this fingerprint (and this value, if it matters), from first to last in their chain.
+    /// The cells with this fingerprint (and this value, if it matters), from first to last in
+    /// their chain.
     #[inline]
     fn equal_cells(&self, place: Place, value: Option<u64>) -> impl Iterator<Item = (u32, Cell)> {
         bucket::chain(self.store.bucket(place.bucket), place.location)
@@ -151,7 +154,8 @@ impl<V: Variant> Table<V> {
             .filter(move |(_, content)| value.is_none_or(|value| content.extra == value))
     }
 
-    /// The value that cells of equal content must agree in: only a map tells them apart by it.
+    /// The value that equal cells must agree in; `None` except for a map, which alone tells cells
+    /// apart by it.
     fn told_apart(value: u64) -> Option<u64> {
         (V::MODE == Mode::Map).then_some(value)
     }
@@ -163,7 +167,8 @@ impl<V: Variant> Table<V> {
         })
     }
 
-    /// Puts one more into the bucket: counts up, or takes a cell. False, and nothing changed, if that cannot be.
+    /// Puts one more copy into the bucket: counts up, or takes a cell. Returns false, and changes
+    /// nothing, if there is no room.
     fn put(&mut self, place: Place, value: u64) -> bool {
         self.put_beside(place, value, self.copies(place, value))
     }
@@ -189,7 +194,7 @@ impl<V: Variant> Table<V> {
         true
     }
 
-    /// Moves back into a bucket what was spilled from it, as far as there is room.
+    /// Moves entries of a bucket from the overflow back into it, as far as there is room.
     fn take_back(&mut self, bucket: u64) {
         let spilled = self.overflow.range(self.identities_of(bucket)).to_vec();
         for entry in spilled {
@@ -202,17 +207,17 @@ impl<V: Variant> Table<V> {
         }
     }
 
-    /// Grows by a quarter and returns the new place of a key. If there is no memory, or no larger layout, all stays as it is
-    /// and the overflow takes what finds no cell.
+    /// Grows by a quarter and returns the new place of a key. If there is no memory, or no larger
+    /// layout, the table stays as it is and the overflow takes what finds no cell.
     fn grow_for(&mut self, place: Place) -> Place {
         if !self.lay_out_for(grown_capacity(self.params.capacity().max(self.used()))) {
-            // Not again for every key: planning takes longer than inserting.
+            // Do not try again for every key: planning takes longer than inserting.
             self.grow_at = self.used().saturating_mul(2).max(1);
         }
         self.place_of(place.identity)
     }
 
-    /// Lays a table out anew that has come to hold more than it has room for, or will with `more`.
+    /// Lays the table out anew if it holds more than it has room for, or would with `more` more.
     pub(crate) fn settle(&mut self, more: u64) {
         if self.used().saturating_add(more) > self.params.capacity() {
             self.lay_out_for(self.used().saturating_add(more));
@@ -221,16 +226,17 @@ impl<V: Variant> Table<V> {
         }
     }
 
-    /// Lays a table with a long overflow out anew: for more keys if it is nearly full, or with the levels that a plan would
-    /// choose if it has others. If neither, somebody chooses keys that fall into one bucket: more memory would not help.
+    /// Lays a table with a long overflow out anew: for more keys if it is nearly full, or with the
+    /// levels that a plan would choose if it has others. If neither applies, an adversary chose
+    /// keys of one bucket, and more memory would not help.
     fn relieve(&mut self) {
         let (capacity, used) = (self.params.capacity(), self.used());
         let full = used >= capacity - capacity / 4;
         self.lay_out_for(if full { grown_capacity(capacity.max(used)) } else { capacity });
     }
 
-    /// Lays the table out for `capacity` keys, or as many as there is a layout for. False, and only the overflow is allowed to
-    /// become longer, if that is the layout it has, or there is no memory.
+    /// Lays the table out for `capacity` keys, or as many as there is a layout for. If that is the
+    /// layout it has, or there is no memory, returns false and only allows a longer overflow.
     fn lay_out_for(&mut self, capacity: u64) -> bool {
         let params = if capacity > self.params.capacity() {
             self.params.with_room_for(capacity, self.narrowest)
@@ -252,7 +258,7 @@ impl<V: Variant> Table<V> {
     }
 
     fn settle_overflow_limit(&mut self) {
-        // If growing did not help, somebody chooses keys: then it must not go on for ever.
+        // If growing did not help, the keys are chosen; growing must not go on for ever.
         self.overflow_limit = self.tolerated().max(2 * self.overflow.len() as u64);
     }
 
@@ -270,7 +276,7 @@ impl<V: Variant> Table<V> {
         let is_set = V::MODE == Mode::Set;
         for number in 0..self.params.layout().buckets {
             self.entries_of(number, &mut from);
-            // (They are in order, but not in bytes that nobody has checked.)
+            // (They are in order, except in unchecked bytes.)
             from.sort_unstable_by_key(Entry::key);
             for &entry in &from {
                 let entry = Entry { identity: entry.identity >> dropped, ..entry };
@@ -286,7 +292,7 @@ impl<V: Variant> Table<V> {
         Ok(table)
     }
 
-    /// Lays out what an empty table is to hold: entries in order.
+    /// Lays entries, which must be in order, out in an empty table.
     pub(crate) fn lay_out(&mut self, entries: &[Entry]) -> Result<(), Full> {
         let per_bucket = self.params.identities_per_bucket();
         let bucket = |entry: &Entry| entry.identity / per_bucket;
@@ -296,8 +302,9 @@ impl<V: Variant> Table<V> {
             .try_for_each(|entries| self.lay_out_bucket(bucket(&entries[0]), entries, &mut chains))
     }
 
-    /// Lays out what an empty bucket is to hold: its entries, in order. What finds no cell is spilled, and nothing grows, so
-    /// that a table which is read is laid out as it was written.
+    /// Lays the entries of a bucket, which must be in order, out in an empty bucket. What finds no
+    /// cell goes to the overflow, and nothing grows, so that a table that is read has the layout
+    /// that was written.
     pub(super) fn lay_out_bucket(
         &mut self,
         number: u64,
@@ -322,7 +329,7 @@ impl<V: Variant> Table<V> {
         Ok(())
     }
 
-    /// Adds all of another table, whose identities lose their lowest `dropped` bits.
+    /// Adds all entries of another table, whose identities lose their lowest `dropped` bits.
     pub(crate) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
         let mut result = Ok(());
         other.for_each_entry(&mut |entry| {
@@ -365,7 +372,7 @@ impl<V: Variant> Table<V> {
         }
     }
 
-    /// How often identities of a range are in, all together.
+    /// The sum of the counts of all identities in a range.
     pub(crate) fn count_between(&self, range: Range<u64>) -> u64 {
         let width = self.params.layout().fingerprint;
         let in_cells = range.clone().step_by(1 << width).map(|start| {
@@ -380,7 +387,8 @@ impl<V: Variant> Table<V> {
         spilled.fold(in_cells, u64::saturating_add)
     }
 
-    /// Removes all of a range of identities if they fit into `gone`: what they are, less the first of the range, and how many.
+    /// Removes all identities of a range if they fit into `gone`. Writes them there, less the
+    /// first of the range, and returns how many.
     pub(crate) fn remove_all(&mut self, range: Range<u64>, gone: &mut [u32]) -> Option<usize> {
         if self.count_between(range.clone()) > gone.len() as u64 {
             return None;
@@ -394,7 +402,7 @@ impl<V: Variant> Table<V> {
         Some(count)
     }
 
-    /// Some one of a range of identities that is in.
+    /// An identity of a range that is in.
     fn first_between(&self, range: Range<u64>) -> Option<u64> {
         let width = self.params.layout().fingerprint;
         let in_cells = range.clone().step_by(1 << width).find_map(|start| {
@@ -412,7 +420,7 @@ impl<V: Variant> Table<V> {
         match V::MODE {
             Mode::Multiset => first.print <= second.print,
             Mode::Set => first.print < second.print,
-            // Of equal fingerprints only the last counts less than four.
+            // Of equal fingerprints only the last may count less than four.
             Mode::Counting => {
                 first.print < second.print
                     || first.print == second.print && first.extra == MAX_COUNTER
