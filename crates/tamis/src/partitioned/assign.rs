@@ -38,15 +38,9 @@ pub struct Assigner {
     list: Vec<u32>,
     /// Bits that were set and may have to be put back.
     set: Vec<u64>,
-    positions: u64,
 }
 
 impl Assigner {
-    /// How many positions were computed so far: what building costs.
-    pub fn positions(&self) -> u64 {
-        self.positions
-    }
-
     /// Sets the bits of a group's keys by `hashes` functions out of `candidates`, which are no fewer, and returns their numbers
     /// in the order of choice. `position` gives a bit of `words` for a key and a candidate.
     pub fn assign<K: Copy>(
@@ -180,7 +174,6 @@ impl Assigner {
                 // Written without a condition, of which a compiler would make a branch.
                 *place ^= (*place ^ stamp) & (new as u16).wrapping_neg();
             }
-            self.positions += keys.len() as u64;
             if bound >= enough {
                 break;
             }
@@ -191,7 +184,6 @@ impl Assigner {
     /// Sets the bits of the keys; how many were new.
     fn set<K: Copy>(&mut self, words: &mut [u64], keys: &[K], position: impl Fn(K) -> u64) -> u32 {
         let before = self.set.len();
-        self.positions += keys.len() as u64;
         self.set.extend(keys.iter().map(|&key| position(key)).filter(|&at| bits::set(words, at)));
         (self.set.len() - before) as u32
     }
