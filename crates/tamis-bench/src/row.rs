@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tamis::internals::math::interval::exact_interval;
+use tamis_report::papers::statistics::exact_interval;
 
 use crate::lineup::{Entry, Side};
 use crate::measure::{Case, Round, Times};

@@ -7,8 +7,9 @@ use std::error::Error;
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
 use tamis::internals::dleft::model::{self, Loads};
-use tamis::internals::math::interval::exact_interval;
 use tamis_report::churn::{Answers, Churn, CountingTrial, DLeftTrial};
+use tamis_report::papers::dleft::counting_rate;
+use tamis_report::papers::statistics::exact_interval;
 use tamis_report::trials::in_parallel;
 
 /// The counting filter of the paper takes its time, and says little more in more trials.
@@ -64,7 +65,7 @@ fn print_counting(params: CountingParams, keys: u64, trials: &[CountingTrial]) {
     println!("counting, {} trials, {} counters of 4 bits", trials.len(), params.counters());
     let largest = trials.iter().map(CountingTrial::largest_counter).max();
     println!("largest counter: {}", largest.unwrap_or(0));
-    let rate = model::counting_rate(params.counters() as f64 / keys as f64, params.hashes());
+    let rate = counting_rate(params.counters() as f64 / keys as f64, params.hashes());
     print_answers(rate, trials.iter().map(|trial| &trial.answers));
 }
 

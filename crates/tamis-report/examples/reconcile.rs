@@ -23,9 +23,9 @@
 
 use std::collections::BTreeSet;
 
-use tamis::internals::math::interval::exact_interval;
 use tamis::{AnyFilter, AnyParams, Effort, Filter, Goal, Hasher, Kind, Label, Limits};
 use tamis_report::keys::KeyStream;
+use tamis_report::papers::statistics::exact_interval;
 
 type Names = BTreeSet<String>;
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

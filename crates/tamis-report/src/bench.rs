@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tamis::internals::math::interval::exact_interval;
 use tamis::{
     AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, Plan, PlanError, Size,
 };
 
 use crate::keys::KeyStream;
 use crate::memory;
+use crate::papers::statistics::exact_interval;
 
 /// What to measure.
 #[derive(Clone, Debug)]

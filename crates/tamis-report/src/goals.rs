@@ -1,7 +1,6 @@
 //! Random goals: what the planner promises, next to what the filter that is built then does.
 
 use serde::Serialize;
-use tamis::internals::math::gamma::beta_i;
 use tamis::{
     Delta, Digest, Effort, Filter, Goal, Hasher, Kind, Label, Minimise, Operation, Plan, PlanError,
     Prediction, Size, choose,
@@ -10,6 +9,7 @@ use tamis::{
 use crate::bench::Failure;
 use crate::keys::KeyStream;
 use crate::memory;
+use crate::papers::statistics::beta_i;
 
 /// A promise that is kept is called broken once in so many times.
 const DOUBT: f64 = 1e-5;

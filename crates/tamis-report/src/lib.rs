@@ -9,6 +9,7 @@ pub mod goals;
 pub mod keys;
 pub mod loads;
 pub mod memory;
+pub mod papers;
 pub mod plot;
 pub mod reproduce;
 pub mod show;

@@ -226,7 +226,7 @@ fn many_layers_stay_below_the_asked_rate() {
         let strangers = 400_000;
         let found = ask(&mut client, exists, 1_000_000, 1_000_000 + strangers);
         let (low, high) =
-            tamis::internals::math::interval::exact_interval(found.into(), strangers.into(), 0.999);
+            tamis_report::papers::statistics::exact_interval(found.into(), strangers.into(), 0.999);
         let layers = info.field("layers").elements().len();
         println!("{reserve}: {layers} layers, says {rate:.5}, measured {low:.5} to {high:.5}");
         assert!(layers >= 12 && low <= rate && rate <= high && rate < 0.01);

@@ -8,9 +8,6 @@ pub mod address {
 }
 
 pub mod balanced {
-    pub mod bound {
-        pub use crate::balanced::bound::*;
-    }
     pub mod model {
         pub use crate::balanced::model::*;
     }
@@ -34,11 +31,22 @@ pub mod bloom {
 
 pub mod coder {
     pub use crate::coder::*;
+
+    pub mod gaps {
+        pub use crate::coder::gaps::*;
+    }
+    pub mod numbers {
+        pub use crate::coder::numbers::*;
+    }
+    pub mod pieces {
+        pub use crate::coder::pieces::*;
+    }
+    pub mod range {
+        pub use crate::coder::range::*;
+    }
 }
 
 pub mod compressed {
-    pub use crate::compressed::PositionsError;
-
     pub mod elias_fano {
         pub use crate::compressed::elias_fano::*;
     }
@@ -47,9 +55,6 @@ pub mod compressed {
     }
     pub mod optimise {
         pub use crate::compressed::optimise::*;
-    }
-    pub mod sorted_list {
-        pub use crate::compressed::sorted_list::*;
     }
 }
 
@@ -62,10 +67,6 @@ pub mod dleft {
 pub mod fast_table {
     pub use crate::fast_table::museum::*;
     pub use crate::fast_table::*;
-
-    pub mod model {
-        pub use crate::fast_table::model::*;
-    }
 }
 
 pub mod math {

@@ -62,7 +62,7 @@
 #![no_std]
 #![warn(rustdoc::broken_intra_doc_links)]
 // What only `internals` shows is public to it.
-#![cfg_attr(not(feature = "internals"), allow(unreachable_pub, dead_code, unused_imports))]
+#![cfg_attr(not(feature = "internals"), allow(unreachable_pub))]
 
 extern crate alloc;
 #[cfg(feature = "std")]

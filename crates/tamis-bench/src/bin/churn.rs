@@ -7,10 +7,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use tamis::internals::math::interval::exact_interval;
 use tamis::{BlockedRank, Digest, Filter, Hasher, Insert, Remove, Stored};
 use tamis_bench::blocked_rank;
 use tamis_report::keys::KeyStream;
+use tamis_report::papers::statistics::exact_interval;
 
 /// Steps for each key.
 const STEPS: u64 = 10;

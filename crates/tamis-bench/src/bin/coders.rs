@@ -11,7 +11,7 @@ use constriction::stream::queue::{DefaultRangeDecoder, DefaultRangeEncoder};
 use constriction::stream::stack::DefaultAnsCoder;
 use constriction::stream::{Decode, Encode};
 use tamis::internals::coder::{
-    Coder, Effort, choose, decode, encode, encode_as, encode_pieces, entropy_bits,
+    Coder, Effort, choose, decode_into, encode, encode_as, encode_pieces, entropy_bits,
 };
 
 const BITS: u64 = 1 << 27;
@@ -26,11 +26,15 @@ fn main() {
         let ones = words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         let row = Row { words: &words, density, ones, rounds };
         let (fast, best) = (choose(BITS, ones, Effort::Fast), choose(BITS, ones, Effort::Best));
-        let frame = |bytes: &Vec<u8>| decode(bytes, BITS).expect("a valid frame");
+        let frame = |bytes: &Vec<u8>| {
+            let mut words = vec![0; BITS as usize / 64];
+            decode_into(bytes, BITS, &mut words).expect("a valid frame");
+            words
+        };
         row.print(&format!("Fast ({fast:?})"), rounds, |w| encode(w, BITS, Effort::Fast), frame);
         row.print(&format!("Best ({best:?})"), rounds, |w| encode(w, BITS, Effort::Best), frame);
         if density == 0.13 {
-            row.print("adaptive", 1, |w| encode_as(Coder::Adaptive, w, BITS), frame);
+            row.print("adaptive", 1, |w| encode_as(Coder::Adaptive, w, BITS, ones), frame);
             for log in [12, 16, 20] {
                 let encode = |w: &[u64]| encode_pieces(w, BITS, 1 << log, Effort::Fast);
                 row.print(&format!("Fast, pieces of 2^{log} bits"), rounds, encode, frame);

@@ -3,12 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
-use tamis::internals::dleft::model::{
-    Loads, bits_for_rate, bits_per_key, counters_that_reach, counting_overflows, counting_rate,
-    counting_rate_for_bits, effective_load, equal_sets, equal_sets_during, expected_full, rate,
-    rate_bound,
-};
-use tamis::internals::math::interval::normal_quantile;
+use tamis::internals::dleft::model::{Loads, effective_load, rate};
 use tamis::internals::math::solve::bisect;
 use tamis::internals::math::tail::poisson_pmf;
 
@@ -17,6 +12,11 @@ use super::{
     Claim, Document, Effort, Estimate, Experiment, Item, Results, Row, Trouble, Unit, oracle,
 };
 use crate::churn::Churn;
+use crate::papers::dleft::{
+    bits_for_rate, bits_per_key, counters_that_reach, counting_overflows, counting_rate,
+    counting_rate_for_bits, equal_sets, equal_sets_during, expected_full, rate_bound,
+};
+use crate::papers::statistics::normal_quantile;
 
 /// The paper's example: 4 subtables of 2048 buckets of 8 cells, 14-bit remainders, 2^20 updates.
 const BUCKETS: u64 = 4 * 2048;

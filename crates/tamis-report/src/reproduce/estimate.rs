@@ -1,8 +1,8 @@
 //! A value with its interval, from an experiment or from a second computation.
 
-use tamis::internals::math::gamma::beta_i;
-use tamis::internals::math::interval::{exact_interval, normal_quantile};
 use tamis::internals::math::solve::bisect;
+
+use crate::papers::statistics::{beta_i, exact_interval, normal_quantile};
 
 /// How sure every interval of the report is. There are some hundred of them, and none should miss by chance.
 pub const CONFIDENCE: f64 = 0.99999;

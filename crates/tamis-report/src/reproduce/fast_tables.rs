@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use tamis::Hasher;
 use tamis::internals::fast_table::{
-    Accesses, Basic, Chained, DLeft, FastTable, Layout, Pruned, Shared, TableParams, model,
+    Accesses, Basic, Chained, DLeft, FastTable, Layout, Pruned, Shared, TableParams,
 };
 
 use super::{Claim, Effort, Estimate, Experiment, Item, Results, Row, Trouble, Unit};
 use crate::keys::KeyStream;
+use crate::papers::fast_tables as model;
 
 const N: u64 = 10_000;
 

@@ -3,12 +3,12 @@
 use tamis::balanced::{
     Balanced, BalancedParams, Mht, Policy, Popcount, Scheme, Sequential, Single, TwoChoice,
 };
-use tamis::internals::balanced::{bound, model};
 use tamis::{
     AnyParams, Digest, Filter, Full, Goal, Hasher, Insert, Kind, Label, Limits, Params, Size,
     Stored,
 };
 use tamis_report::keys::KeyStream;
+use tamis_report::papers::balanced as papers;
 
 fn members(hasher: Hasher, keys: core::ops::Range<u64>) -> Vec<Digest> {
     KeyStream::new(21).members(hasher, keys).collect()
@@ -113,9 +113,9 @@ fn counters_and_set_bits_are_followed_together() {
         assert!(off.abs() <= 4.0, "{built} for {}: {off} deviations", predicted.rate);
     }
     // The paper's SINGLE with 8 bits per key: blocks of 256 bits, k = 6, a list of 0.498%.
-    let overflow = model::mht_least_overflow(1.2, 3).unwrap();
-    let bound = bound::Bound::new(32.0, 1.0, overflow);
-    let model::Single { h, p } = model::Single::reaching(&bound, 32.0).unwrap();
+    let overflow = papers::mht_least_overflow(1.2, 3).unwrap();
+    let bound = papers::Bound::new(32.0, 1.0, overflow);
+    let papers::Single { h, p } = papers::Single::reaching(&bound, 32.0).unwrap();
     let coin = (p * 4_294_967_296.0).round() as u64;
     let values = [12_000, 256, 6, 1, 0, h.into(), coin, 1912, 0];
     let params = BalancedParams::<Single>::from_values(&values).unwrap();
@@ -132,7 +132,7 @@ fn design(
     coin: f64,
 ) -> (BalancedParams<Mht>, u64) {
     const BLOCKS: u64 = 120_000;
-    let share = model::mht_share(1.2, 3).unwrap();
+    let share = papers::mht_share(1.2, 3).unwrap();
     let parts = |share: f64| (share * 4_294_967_296.0).round() as u64;
     let keys = (BLOCKS as f64 * block as f64 / beta).round() as u64;
     let values = [BLOCKS, block, hashes, 3, parts(share), threshold, parts(coin), keys / 200, 0];

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tamis::internals::bits::rank::{nth_one, ones_below};
 use tamis::internals::bits::{BitVec, MAX_FIELD_WIDTH, Packed, SharedBytes, Words};
 
 proptest! {
@@ -21,21 +20,6 @@ proptest! {
         prop_assert_eq!(packed.iter().collect::<Vec<_>>(), plain);
         let again = Packed::from_words(packed.words().clone(), 200, width);
         prop_assert_eq!(again, Some(packed));
-    }
-
-    #[test]
-    fn rank_and_select_are_inverse(words in proptest::collection::vec(any::<u64>(), 1..6)) {
-        let bits: Vec<bool> =
-            (0..words.len() * 64).map(|at| words[at / 64] >> (at % 64) & 1 == 1).collect();
-        for end in 0..=bits.len() {
-            let count = bits[..end].iter().filter(|&&bit| bit).count();
-            prop_assert_eq!(ones_below(&words, end) as usize, count);
-        }
-        let ones: Vec<usize> = (0..bits.len()).filter(|&at| bits[at]).collect();
-        for (index, &at) in ones.iter().enumerate() {
-            prop_assert_eq!(nth_one(&words, index as u32), Some(at));
-        }
-        prop_assert_eq!(nth_one(&words, ones.len() as u32), None);
     }
 }
 

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use tamis::internals::bits::Words;
-use tamis::internals::compressed::PositionsError;
-use tamis::internals::compressed::elias_fano::EliasFano;
-use tamis::internals::compressed::sorted_list::SortedList;
+use tamis::internals::compressed::elias_fano::{EliasFano, PositionsError, nth_one};
+use tamis_report::papers::compressed::SortedList;
 
 /// Builds both forms, asks them about everything of interest, and takes them apart and together again.
 fn check(universe: u64, plain: &BTreeSet<u64>) {
@@ -197,5 +196,15 @@ proptest! {
             accepted(&set);
             set.contains(probe);
         }
+    }
+
+    #[test]
+    fn set_bits_are_found_by_their_index(words in vec(any::<u64>(), 1..6)) {
+        let is_set = |at: &usize| words[at / 64] >> (at % 64) & 1 == 1;
+        let ones: Vec<usize> = (0..words.len() * 64).filter(is_set).collect();
+        for (index, &at) in ones.iter().enumerate() {
+            prop_assert_eq!(nth_one(&words, index as u32), Some(at));
+        }
+        prop_assert_eq!(nth_one(&words, ones.len() as u32), None);
     }
 }

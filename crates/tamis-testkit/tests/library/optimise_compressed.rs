@@ -4,7 +4,8 @@ use tamis::Digest;
 use tamis::bloom::BloomParams;
 use tamis::internals::bloom::model::rate;
 use tamis::internals::compressed::model::{Message, Shape, adaptive_bits};
-use tamis::internals::compressed::optimise::{Demand, Margin, least_bits, least_rate};
+use tamis::internals::compressed::optimise::{Demand, Margin, least_rate};
+use tamis_report::papers::compressed::{MARGIN, least_bits};
 
 const MESSAGES: [Message; 4] = [
     Message::Snapshot,
@@ -63,7 +64,7 @@ fn margins_hold() {
             )
             .unwrap()
         };
-        let [none, paper, five] = [Margin::None, Margin::Paper, Margin::Deviations(5)].map(choose);
+        let [none, paper, five] = [Margin::Share(1.0), MARGIN, Margin::Deviations(5)].map(choose);
         assert!(none.rate <= paper.rate && none.rate <= five.rate);
         for choice in [none, paper, five] {
             assert!(choice.limit_bits <= bits as f64);
@@ -124,7 +125,7 @@ fn deltas_and_counters() {
 #[test]
 fn corners() {
     for message in MESSAGES {
-        for margin in [Margin::None, Margin::Paper, Margin::Deviations(5)] {
+        for margin in [Margin::Share(1.0), MARGIN, Margin::Deviations(5)] {
             for keys in [0, 1, 2, 1 << 40, u64::MAX] {
                 for cap in [0, 1, 64, u64::MAX] {
                     let demand = Demand { keys, message, margin, most_positions: cap };

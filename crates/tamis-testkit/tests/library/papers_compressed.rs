@@ -6,14 +6,16 @@ use tamis::bloom::BloomParams;
 use tamis::internals::bloom::model::rate;
 use tamis::internals::compressed::elias_fano::EliasFano;
 use tamis::internals::compressed::model::{
-    Message, Shape, adaptive_bits, beta, counter_entropy, delta_beta, delta_share, entropy, gamma,
+    Message, Shape, adaptive_bits, counter_entropy, delta_share, entropy,
 };
-use tamis::internals::compressed::optimise::{Choice, Demand, least_bits, least_rate};
-use tamis::internals::compressed::sorted_list::SortedList;
-use tamis::internals::math::interval::exact_interval;
+use tamis::internals::compressed::optimise::{Choice, Demand, least_rate};
 use tamis::internals::math::occupancy::variance_occupied;
 use tamis::internals::math::tail::ln_poisson_pmf;
 use tamis::{Bloom, Digest, Filter, Hasher, Stored};
+use tamis_report::papers::compressed::{
+    SortedList, beta, delta_beta, gamma, least_bits, unary_bits, zeros, zeros_bound,
+};
+use tamis_report::papers::statistics::exact_interval;
 use tamis_testkit::printed::{close, digits};
 
 const N: u64 = 10_000;
@@ -71,7 +73,7 @@ fn tables_six_and_seven() {
         let bits = shape.entropy_bits(Message::Delta { changed }) / N as f64;
         close(bits, z, 5.01e-6);
         digits(shape.limit_rate(), f, significant);
-        let p = shape.zeros();
+        let p = zeros(&shape);
         let load = shape.load();
         let (q, _) = delta_share((1.0 - changed) * load, changed * load, changed * load);
         close(q, 2.0 * p * (1.0 - p.powf(changed)), 1e-15);
@@ -103,11 +105,11 @@ fn limits() {
     // f = beta^(z/n).
     let table_one = shape(14.0, 2);
     let z = table_one.entropy_bits(Message::Snapshot) / N as f64;
-    close(libm::pow(beta(table_one.zeros()), z), table_one.limit_rate(), 1e-12);
+    close(libm::pow(beta(zeros(&table_one)), z), table_one.limit_rate(), 1e-12);
     let changed = 0.05;
     let delta = shape(32.0, 2);
     let z = delta.entropy_bits(Message::Delta { changed }) / N as f64;
-    close(libm::pow(delta_beta(delta.zeros(), changed), z), delta.limit_rate(), 1e-12);
+    close(libm::pow(delta_beta(zeros(&delta), changed), z), delta.limit_rate(), 1e-12);
     // Towards 2^(-1/2c), slowly: ln beta falls short of its limit by half at p = 0.9 and by a tenth at 1 - 1e-12.
     let share = |p| libm::log2(delta_beta(p, changed)) * -2.0 * changed;
     assert!(share(0.9) < share(0.99) && share(0.99) < share(1.0 - 1e-9));
@@ -117,7 +119,7 @@ fn limits() {
     digits(entropy(1e-20), 1e-20 * (20.0 * 10_f64.log2() + 1.0 / LN_2), 12);
     let small = Shape { positions: 100, hashes: 2, keys: 50 };
     close(small.exact_zeros(), libm::pow(0.99, 100.0), 1e-15);
-    close(small.zeros() / small.exact_zeros(), 1.0 + 1.0 / 200.0, 1e-4);
+    close(zeros(&small) / small.exact_zeros(), 1.0 + 1.0 / 200.0, 1e-4);
 }
 
 /// m (of 10000 keys) and k, or m, k and the replaced keys; then bytes: m H / 8, and mean and standard deviation of the
@@ -300,7 +302,7 @@ fn counting_filters() {
     close(per_key * (counter_entropy(LN_2) - 1.0), 5.6, 0.05);
     close(per_key * (1.0 + LN_2), 16.2, 0.05);
     let shape = Shape { positions: 9_585_059, hashes: 7, keys: 1_000_000 };
-    close(shape.unary_bits(), 16_585_059.0, 1e-3);
+    close(unary_bits(&shape), 16_585_059.0, 1e-3);
     // The best cap-free choice is one hash function, at hardly more than the plain filter's 8.039.
     let free = least_bits(&Demand::new(keys, Message::Counters), 0.01).unwrap();
     assert_eq!(free.hashes, 1);
@@ -380,7 +382,7 @@ fn theorem_one() {
     // The paper's own filter, five real standard deviations away: 0.99 in the notes.
     let own = Shape { positions: 140_000, hashes: 2, keys: 10_000 };
     let deviation = variance_occupied(own.positions, 20_000).sqrt();
-    let bound = own.zeros_bound(5.0 * deviation / 140_000.0);
+    let bound = zeros_bound(&own, 5.0 * deviation / 140_000.0);
     assert!((bound - 0.99).abs() < 0.005, "{bound}");
     for (positions, hashes, keys) in [(50, 1, 20), (64, 2, 40), (100, 3, 30), (200, 1, 200)] {
         let shape = Shape { positions, hashes, keys };
@@ -401,7 +403,7 @@ fn theorem_one() {
             let far = |zeros: usize| (zeros as f64 - mean).abs() > away;
             let tail: f64 =
                 (0..chances.len()).filter(|&zeros| far(zeros)).map(|z| chances[z]).sum();
-            let bound = shape.zeros_bound(away / positions as f64);
+            let bound = zeros_bound(&shape, away / positions as f64);
             assert!(tail < bound, "{shape:?}: {tail} and {bound} at {away}");
         }
     }
@@ -418,6 +420,6 @@ fn theorem_one() {
     for away in [4.0, 8.0, 16.0, 32.0] {
         let far = zeros.iter().filter(|zeros| (*zeros - mean).abs() > away).count();
         let (low, _) = exact_interval(far as u64, 2000, 0.999);
-        assert!(low < shape.zeros_bound(away / 1000.0), "{far} of 2000 at {away}");
+        assert!(low < zeros_bound(&shape, away / 1000.0), "{far} of 2000 at {away}");
     }
 }

@@ -4,15 +4,17 @@ use tamis::Digest;
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
 use tamis::internals::dleft::model::{
-    Loads, bits_for_rate, bits_per_key, chance_within, counters_that_reach, counting_bits_for_rate,
-    counting_overflows, counting_rate, counting_rate_for_bits, distinct, effective_load,
-    equal_sets, equal_sets_during, expected_full, full_chance, load_for, load_with_moves, rate,
-    rate_bound, shared_by, unresolved_chance,
+    Loads, chance_within, distinct, effective_load, full_chance, load_for, rate, shared_by,
 };
-use tamis::internals::math::interval::exact_interval;
 use tamis::internals::math::ode::rk4;
 use tamis::internals::math::tail::{poisson_above, poisson_pmf};
 use tamis_report::churn::{Churn, DLeftTrial};
+use tamis_report::papers::dleft::{
+    bits_for_rate, bits_per_key, counters_that_reach, counting_bits_for_rate, counting_overflows,
+    counting_rate, counting_rate_for_bits, equal_sets, equal_sets_during, expected_full,
+    load_with_moves, mean, rate_bound, steady_with_moves, unresolved_chance,
+};
+use tamis_report::papers::statistics::exact_interval;
 use tamis_report::trials::in_parallel;
 use tamis_testkit::printed::{close, digits};
 
@@ -57,7 +59,7 @@ fn table_one() {
     // Section 6 of the notes.
     close(steady.at_least(6), 0.7668666, 5.01e-8);
     close(steady.at_least(7), 0.2893999, 5.01e-8);
-    close(steady.mean(), 6.0, 1e-9);
+    close(mean(&steady), 6.0, 1e-9);
     // Load 6.5; printed 2.205e-8.
     digits(Loads::steady(4, 6.5).at_least(9), 2.2048e-8, 5);
     digits(Loads::steady(4, 6.75).at_least(9), 4.87e-5, 3);
@@ -95,7 +97,7 @@ fn insertions_only() {
     close(loads.at_least(7), 0.128281, 5.01e-7);
     digits(loads.at_least(8), 1.273e-10, 4);
     digits(loads.at_least(9), 2.5e-138, 2);
-    close(loads.mean(), 6.0, 1e-9);
+    close(mean(&loads), 6.0, 1e-9);
 }
 
 #[test]
@@ -154,9 +156,9 @@ fn every_shape() {
         for load in [-1.0, 0.0, 0.1, 3.0, 7.9, 16.0, f64::INFINITY, f64::NAN] {
             let wanted = if load > 0.0 { f64::min(load, 64.0) } else { 0.0 };
             for loads in [Loads::inserted(subtables, load), Loads::steady(subtables, load)] {
-                close(loads.mean(), wanted, 1e-8);
-                assert_eq!(loads.subtables(), subtables.clamp(1, 8));
-                for j in 0..loads.subtables() {
+                close(mean(&loads), wanted, 1e-8);
+                assert_eq!(loads.subtables, subtables.clamp(1, 8));
+                for j in 0..loads.subtables {
                     assert!((0..170).all(|i| loads.share(i, j) >= loads.share(i + 1, j) - 1e-12));
                 }
             }
@@ -255,8 +257,8 @@ fn moves() {
     // Full insertions for each 2^20 updates that notes 3.4, 7 counted while moves went on, with the keys' effective load.
     for (load, counted) in [(6.875, 607.0), (7.0, 3302.0), (7.125, 11_700.0), (7.25, 31_300.0)] {
         let load = effective_load(IDENTITIES, (load * BUCKETS as f64) as u64, BUCKETS);
-        let steady = Loads::steady_with_moves(4, 8, load);
-        close(steady.mean(), load, 1e-8);
+        let steady = steady_with_moves(4, 8, load);
+        close(mean(&steady), load, 1e-8);
         // The first insertions are a transient of some percent.
         close(steady.all_full(8) * UPDATES as f64 / counted, 1.03, 0.03);
     }
@@ -278,7 +280,7 @@ fn moves() {
     // Our own simulation of independent choices.
     for (subtables, cells, load) in SIMULATED {
         let (full, stuck) = simulate_moves(subtables, cells, load, 2);
-        let steady = Loads::steady_with_moves(subtables, cells, load);
+        let steady = steady_with_moves(subtables, cells, load);
         close(full / (steady.all_full(cells) * UPDATES as f64), 1.0, 0.03);
         let ratio = stuck / (unresolved_chance(subtables, cells, load) * UPDATES as f64);
         assert!((1.0..2.0).contains(&ratio), "{subtables} {cells} {load}: {stuck}, {ratio}");

@@ -5,9 +5,10 @@
 
 use tamis::Hasher;
 use tamis::internals::fast_table::{
-    Accesses, Basic, Chained, DLeft, FastTable, Layout, Pruned, Shared, TableParams, model,
+    Accesses, Basic, Chained, DLeft, FastTable, Layout, Pruned, Shared, TableParams,
 };
 use tamis_report::keys::KeyStream;
+use tamis_report::papers::fast_tables as model;
 use tamis_testkit::printed::close;
 
 const N: u64 = 10_000;
@@ -259,7 +260,7 @@ fn the_filter_passes_as_many_strangers_as_predicted() {
         table.get_traced(&KeyStream::new(1).stranger(key), &mut accesses);
     }
     let (low, high) =
-        tamis::internals::math::interval::exact_interval(accesses.heads, queries, 0.999);
+        tamis_report::papers::statistics::exact_interval(accesses.heads, queries, 0.999);
     let predicted = model::pass_rate(N, 32768, 3);
     // The fill of this table differs from the mean: (m e^-λ)^0.5 / m of it, three times for the cube.
     let spread = 3.3 * 3.0 * (f64::exp(-0.9155) / 32768.0).sqrt();

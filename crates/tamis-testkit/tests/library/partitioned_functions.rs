@@ -1,8 +1,8 @@
 //! Partitioned filters with the report's functions, planned, built and measured.
 
-use tamis::internals::math::interval::exact_interval;
 use tamis::{AnyParams, Digest, Filter, Goal, Hasher, Kind, Label, Size};
 use tamis_report::keys::KeyStream;
+use tamis_report::papers::statistics::exact_interval;
 
 fn goal(goal: Goal, fixed: &[(&str, u64)]) -> Goal {
     goal.params(fixed.iter().copied())

@@ -1,8 +1,9 @@
 //! From goals to layouts.
 
 use tamis::internals::compressed::model::Message;
-use tamis::internals::compressed::optimise::{Demand, least_bits};
+use tamis::internals::compressed::optimise::Demand;
 use tamis::{AnyParams, Goal, Kind, Minimise, Operation, Plan, PlanError, Size, choose};
+use tamis_report::papers::compressed::least_bits;
 
 fn goal(keys: u64, size: Size, fixed: &[(&str, u64)]) -> Goal {
     Goal::sized(keys, size).params(fixed.iter().copied())

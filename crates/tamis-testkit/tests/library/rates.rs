@@ -1,11 +1,11 @@
 //! Promised rates are kept: predicted and measured side by side, with fixed seeds and exact intervals.
 
-use tamis::internals::math::gamma::gamma_p;
-use tamis::internals::math::interval::exact_interval;
 use tamis::{AnyParams, Filter, Goal, Hasher, Kind, Label, Size};
 use tamis_report::bench::{Outcome, Setup, run};
 use tamis_report::keys::KeyStream;
 use tamis_report::memory::held;
+use tamis_report::papers::statistics::exact_interval;
+use tamis_report::papers::statistics::gamma_p;
 use tamis_report::trials::in_parallel;
 
 fn measure(kind: Kind, goal: Goal) -> Outcome {

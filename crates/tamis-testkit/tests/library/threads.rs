@@ -200,7 +200,7 @@ fn shards_share_the_goal() {
     filter.contains_many(&strangers, &mut answers);
     let passed = answers.iter().filter(|&&answer| answer).count() as u64;
     let (low, high) =
-        tamis::internals::math::interval::exact_interval(passed, strangers.len() as u64, 0.999);
+        tamis_report::papers::statistics::exact_interval(passed, strangers.len() as u64, 0.999);
     assert!((low..=high).contains(&filter.rate()), "{low} {} {high}", filter.rate());
     assert!(filter.rate() < 0.01);
 

@@ -39,7 +39,6 @@
 //! ([`Policy`] says what else may happen); the rate rises as the model says. "Blocks read" are blocks of the array; a walk
 //! that ends in the list reads one or two cache lines more.
 
-pub(crate) mod bound;
 mod chain;
 mod kind;
 mod list;

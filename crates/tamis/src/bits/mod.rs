@@ -1,5 +1,4 @@
-//! Bits in memory: cache lines of words, bit vectors and packed fields over them, rank inside
-//! words.
+//! Bits in memory: cache lines of words, bit vectors and packed fields over them.
 //!
 //! ```text
 //! Line (64 bytes, aligned)  <-  Words (owned, or shared with a mapped file)  <-  BitVec, Packed
@@ -14,7 +13,6 @@ mod huge_pages;
 mod line;
 mod packed;
 mod prefetch;
-pub mod rank;
 mod stream;
 mod vector;
 mod words;

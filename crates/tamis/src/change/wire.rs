@@ -145,7 +145,7 @@ fn read_gone(
     let positions = numbers::take_sorted(rest, base_entries, count);
     let mut positions = positions.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
     let mut gone: Vec<Gone> = budget.vec(count)?;
-    while let Some(position) = positions.next().map_err(|_| DAMAGED)? {
+    while let Some(position) = positions.read_next().map_err(|_| DAMAGED)? {
         gone.push(Gone { position, count: 1 });
     }
     take_counts(rest, gone.iter_mut().map(|gone| &mut gone.count)).ok_or(DAMAGED)?;
@@ -191,7 +191,7 @@ fn read_steps(
     let mut indices = indices.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
     let budget = frame.budget();
     let mut changes: Vec<(u64, u64)> = budget.vec(count)?;
-    while let Some(index) = indices.next().map_err(|_| DAMAGED)? {
+    while let Some(index) = indices.read_next().map_err(|_| DAMAGED)? {
         changes.push((index, 0));
     }
     let most = (1 << width) - 1;

@@ -8,7 +8,7 @@
 //! M follows from the number of ones and of bits, in integers, and is not sent.
 //!
 //! The same code serves any sorted numbers, equal ones included: [`encode_sorted`] and
-//! [`decode_sorted`]. There M fits numbers that are spread evenly over their universe.
+//! [`Sorted`]. There M fits numbers that are spread evenly over their universe.
 
 use alloc::vec::Vec;
 
@@ -132,22 +132,8 @@ pub fn encode_sorted(values: &[u64], universe: u64) -> Vec<u8> {
     writer.finish()
 }
 
-/// The `count` numbers that [`encode_sorted`] coded.
-///
-/// Safe on hostile bytes: a number takes at least a bit, so a count that the bytes cannot hold is
-/// refused before anything is allocated.
-pub fn decode_sorted(bytes: &[u8], count: u64, universe: u64) -> Result<Vec<u64>, CoderError> {
-    let mut sorted = Sorted::new(bytes, count, universe)?;
-    let mut values = Vec::new();
-    values.try_reserve_exact(count as usize).map_err(|_| CoderError::Memory)?;
-    while let Some(value) = sorted.next()? {
-        values.push(value);
-    }
-    Ok(values)
-}
-
 /// Reads the numbers that [`encode_sorted`] coded one after the other, so that nobody need hold them all.
-pub(crate) struct Sorted<'a> {
+pub struct Sorted<'a> {
     reader: Reader<'a>,
     code: Golomb,
     universe: u64,
@@ -156,7 +142,9 @@ pub(crate) struct Sorted<'a> {
 }
 
 impl<'a> Sorted<'a> {
-    pub(crate) fn new(bytes: &'a [u8], count: u64, universe: u64) -> Result<Self, CoderError> {
+    /// The reader of `count` numbers below `universe`. A number takes at least a bit, so a count that the
+    /// bytes cannot hold is refused.
+    pub fn new(bytes: &'a [u8], count: u64, universe: u64) -> Result<Self, CoderError> {
         if count > bytes.len() as u64 * 8 {
             return Err(CoderError::Truncated);
         }
@@ -172,7 +160,7 @@ impl<'a> Sorted<'a> {
 
     /// The next one; after the last, nothing but the end of the bytes may come.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<u64>, CoderError> {
+    pub fn read_next(&mut self) -> Result<Option<u64>, CoderError> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
         let gap = self.reader.gap(&self.code)?;

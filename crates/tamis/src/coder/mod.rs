@@ -25,19 +25,20 @@
 //! have at most [`BITS_PER_BYTE`] bits for each byte of their frame, and an encoder writes sparser
 //! arrays as gaps, whose time goes with the ones. So a frame takes a few hundred nanoseconds for
 //! each of its bytes, and the time to fill the array.
+//!
+//! A caller who has bounded the bits asks [`check`] before there is an array, and then
+//! [`decode_into`].
 
 mod choose;
 mod error;
-mod gaps;
+pub(crate) mod gaps;
 mod golomb;
 pub(crate) mod numbers;
 mod packing;
-mod pieces;
+pub(crate) mod pieces;
 pub(crate) mod planes;
-mod range;
+pub(crate) mod range;
 mod rans;
-#[cfg(test)]
-mod tests;
 
 use alloc::{vec, vec::Vec};
 
@@ -45,14 +46,13 @@ pub(crate) use choose::set_bits;
 pub use choose::{Coder, Effort, choose, entropy_bits, predicted_bits};
 pub use error::CoderError;
 pub(crate) use gaps::sorted_bits;
-pub use gaps::{decode_sorted, encode_sorted};
 pub use packing::Packing;
 pub use pieces::{PieceReader, encode_pieces};
 
 use range::{Adaptive, Static};
 
 /// In the first byte: zeros and ones are exchanged.
-const FLIPPED: u8 = 0x80;
+pub const FLIPPED: u8 = 0x80;
 
 /// The most bits of array for each byte of a frame of the range coders: a density of 0.3%.
 ///
@@ -71,19 +71,15 @@ const RANS_BITS_PER_BYTE: u64 = 4096;
 /// If the words are not those of `bits` bits, or a bit behind the last is set.
 pub fn encode(words: &[u64], bits: u64, effort: Effort) -> Vec<u8> {
     let ones = count_ones(words);
-    encode_counted(choose(bits, ones, effort), words, bits, ones)
+    encode_as(choose(bits, ones, effort), words, bits, ones)
 }
 
-/// Codes an array with a given coder, or plainly if that is shorter.
+/// Codes an array with `ones` ones by a given coder, or plainly if that is shorter.
 ///
 /// # Panics
 ///
 /// As [`encode`].
-pub fn encode_as(coder: Coder, words: &[u64], bits: u64) -> Vec<u8> {
-    encode_counted(coder, words, bits, count_ones(words))
-}
-
-fn encode_counted(coder: Coder, words: &[u64], bits: u64, ones: u64) -> Vec<u8> {
+pub fn encode_as(coder: Coder, words: &[u64], bits: u64, ones: u64) -> Vec<u8> {
     assert_eq!(words.len() as u64, bits.div_ceil(64), "the words must be those of the bits");
     assert!(padding_is_zero(words, bits), "bits behind the last must be zeros");
     let flipped = ones > bits / 2 && matches!(coder, Coder::Static | Coder::Rans | Coder::Gaps);
@@ -98,7 +94,7 @@ fn encode_counted(coder: Coder, words: &[u64], bits: u64, ones: u64) -> Vec<u8> 
     let payload = match coder {
         Coder::Plain => None,
         Coder::Static => Some(range::encode(coded, bits, Static::new(bits, ones))),
-        Coder::Adaptive => Some(range::encode(coded, bits, Adaptive::new())),
+        Coder::Adaptive => Some(range::encode(coded, bits, Adaptive::default())),
         Coder::Rans => rans::encode(coded, bits, ones),
         Coder::Gaps => Some(gaps::encode(coded, bits, ones)),
     };
@@ -110,7 +106,7 @@ fn encode_counted(coder: Coder, words: &[u64], bits: u64, ones: u64) -> Vec<u8> 
         }
         let len = (head.len() + payload.len()) as u64;
         if matches!(coder, Coder::Static | Coder::Adaptive) && bits > len * BITS_PER_BYTE {
-            return encode_counted(Coder::Gaps, words, bits, count_ones(words));
+            return encode_as(Coder::Gaps, words, bits, count_ones(words));
         }
         if len <= plain_len as u64 {
             // Put in front, where the coder's buffer mostly has room: a second array would cost
@@ -132,23 +128,9 @@ fn encode_plain(words: &[u64], len: usize) -> Vec<u8> {
     frame
 }
 
-/// The array in a frame, pieces included.
-///
-/// `bits` is the caller's, who has bounded it: that many bits are allocated, unless the frame is
-/// seen to be wrong before.
-pub fn decode(frame: &[u8], bits: u64) -> Result<Vec<u64>, CoderError> {
-    check(frame, bits)?;
-    let len = usize::try_from(bits.div_ceil(64)).map_err(|_| CoderError::Memory)?;
-    let mut words = Vec::new();
-    words.try_reserve_exact(len).map_err(|_| CoderError::Memory)?;
-    words.resize(len, 0);
-    decode_into(frame, bits, &mut words)?;
-    Ok(words)
-}
-
 /// All that can be said of a frame, pieces included, before there is an array: what no encoder
 /// writes is refused here if it would take long.
-pub(crate) fn check(frame: &[u8], bits: u64) -> Result<(), CoderError> {
+pub fn check(frame: &[u8], bits: u64) -> Result<(), CoderError> {
     if frame.first() == Some(&pieces::ID) {
         return PieceReader::new(frame, bits)?.check();
     }
@@ -156,7 +138,7 @@ pub(crate) fn check(frame: &[u8], bits: u64) -> Result<(), CoderError> {
 }
 
 /// Decodes a frame, pieces included, into zeros.
-pub(crate) fn decode_into(frame: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
+pub fn decode_into(frame: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
     if frame.first() == Some(&pieces::ID) {
         return PieceReader::new(frame, bits)?.decode_into(words);
     }
@@ -210,7 +192,7 @@ impl<'a> Head<'a> {
         let Self { coder, flipped, ones, payload } = *self;
         match coder {
             Coder::Plain => return decode_plain(payload, bits, words),
-            Coder::Adaptive => return range::decode(payload, words, bits, Adaptive::new()),
+            Coder::Adaptive => return range::decode(payload, words, bits, Adaptive::default()),
             Coder::Static => range::decode(payload, words, bits, Static::new(bits, ones))?,
             Coder::Rans => rans::decode(payload, words, bits, ones)?,
             // Sets that many bits and no other.

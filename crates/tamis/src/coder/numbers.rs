@@ -7,7 +7,7 @@ use super::gaps::{Sorted, encode_sorted};
 use crate::bits::{BitReader, BitWriter};
 
 /// Adds a number: seven bits a byte, the lowest first, a set top bit if more follow.
-pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
+pub fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -16,7 +16,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// A number that [`put`] added.
-pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
+pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

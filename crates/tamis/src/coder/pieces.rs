@@ -16,7 +16,7 @@ use alloc::{vec, vec::Vec};
 use super::{CoderError, Effort, Head, encode};
 
 /// The first byte of a frame that is cut into pieces.
-pub(super) const ID: u8 = 5;
+pub const ID: u8 = 5;
 
 /// Codes an array in pieces of `piece_bits` bits, rounded up to a power of two of at least 64.
 ///

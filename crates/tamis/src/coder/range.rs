@@ -25,7 +25,7 @@ use super::CoderError;
 const NARROW: u64 = 1 << 32;
 
 /// Where the probability of the next bit comes from.
-pub(super) trait Model {
+pub trait Model {
     /// The chance that the next bit is zero, in 1/2^32: never 0, so that either bit can always be
     /// coded.
     fn zero(&self) -> u32;
@@ -36,7 +36,7 @@ pub(super) trait Model {
 
 /// One probability for the whole array, from the number of ones, which both sides know.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Static {
+pub struct Static {
     zero: u32,
 }
 
@@ -45,7 +45,7 @@ impl Static {
     ///
     /// The clamp keeps arrays of only zeros or only ones decodable; it costs 1/2^32 of a bit for
     /// each.
-    pub(super) fn new(bits: u64, ones: u64) -> Self {
+    pub fn new(bits: u64, ones: u64) -> Self {
         let zeros = u128::from(bits.saturating_sub(ones));
         let zero = (zeros << 32) / u128::from(bits.max(1));
         Self { zero: zero.clamp(1, u32::MAX.into()) as u32 }
@@ -68,13 +68,13 @@ impl Model for Static {
 /// Counts that are halved or that decay would be wrong: the density of a filter is the same
 /// everywhere.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Adaptive {
+pub struct Adaptive {
     zeros: u64,
     total: u64,
 }
 
-impl Adaptive {
-    pub(super) fn new() -> Self {
+impl Default for Adaptive {
+    fn default() -> Self {
         Self { zeros: 1, total: 2 }
     }
 }
@@ -96,7 +96,7 @@ impl Model for Adaptive {
 }
 
 /// Codes the first `bits` bits of `words`.
-pub(super) fn encode(words: &[u64], bits: u64, mut model: impl Model) -> Vec<u8> {
+pub fn encode(words: &[u64], bits: u64, mut model: impl Model) -> Vec<u8> {
     let mut out = Vec::new();
     let (mut low, mut range) = (0_u64, u64::MAX);
     let mut left = bits;
@@ -139,7 +139,7 @@ pub(super) fn encode(words: &[u64], bits: u64, mut model: impl Model) -> Vec<u8>
 ///
 /// Accepts exactly the bytes that [`encode`] would write for the result, so nothing can hide behind
 /// the end.
-pub(super) fn decode(
+pub fn decode(
     payload: &[u8],
     words: &mut [u64],
     bits: u64,

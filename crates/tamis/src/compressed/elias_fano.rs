@@ -22,14 +22,23 @@
 //! below a quarter full. For one hash function at m = 92 n it takes 8.40 bits for each key at any n (notes,
 //! section 2.4), and the samples 0.06 more at a million. Tested by `list_forms`.
 
-use super::{PositionsError, visit};
-use crate::bits::rank::nth_one;
-use crate::bits::{BitVec, Line, MAX_FIELD_WIDTH, Packed, Words};
+use crate::bits::{BitVec, Line, MAX_FIELD_WIDTH, OutOfMemory, Packed, Words};
 use crate::spec::Invalid;
 
 /// Every so many buckets the place where one begins is kept: half the samples save 0.03 bits for each key and double
 /// the fences that are read.
 const SAMPLED: u64 = 512;
+
+/// Why a set of positions was not built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PositionsError {
+    /// The positions, or the parts that should hold them, are not a set.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is no memory for them.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
 
 /// Distinct positions below a bound, in Elias-Fano form.
 ///
@@ -263,4 +272,48 @@ impl EliasFano {
             sum.checked_add(bits.checked_next_multiple_of(Line::BITS)?)
         })
     }
+}
+
+/// The position of set bit number `index` (from 0); `None` if fewer are set.
+pub fn nth_one(words: &[u64], index: u32) -> Option<usize> {
+    let mut before = 0;
+    for (number, &word) in words.iter().enumerate() {
+        let here = word.count_ones();
+        if before + here > index {
+            let mut word = word;
+            for _ in before..index {
+                word &= word - 1;
+            }
+            return Some(number * 64 + word.trailing_zeros() as usize);
+        }
+        before += here;
+    }
+    None
+}
+
+/// Hands every position with its index to `each`, and refuses what is not exactly `count` rising positions below
+/// `universe`.
+pub fn visit(
+    universe: u64,
+    count: u64,
+    positions: impl IntoIterator<Item = u64>,
+    mut each: impl FnMut(u64, u64),
+) -> Result<(), Invalid> {
+    let mut index = 0;
+    let mut least = 0;
+    for position in positions {
+        if index == count {
+            return Err(Invalid("there are more positions than announced"));
+        }
+        if position < least {
+            return Err(Invalid("positions do not rise"));
+        }
+        if position >= universe {
+            return Err(Invalid("a position lies beyond the universe"));
+        }
+        each(index, position);
+        index += 1;
+        least = position + 1;
+    }
+    if index < count { Err(Invalid("there are fewer positions than announced")) } else { Ok(()) }
 }

@@ -3,8 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::PositionsError;
-use super::elias_fano::EliasFano;
+use super::elias_fano::{EliasFano, PositionsError};
 use crate::address::probes;
 use crate::bits::OutOfMemory;
 use crate::bloom::MAX_HASHES;
@@ -271,7 +270,11 @@ impl Stored for CompressedBloom {
             }
             frame.budget().take(all)?;
             // One that is damaged ends them, and then there are too few.
-            EliasFano::new(universe, ones, core::iter::from_fn(|| positions.next().ok().flatten()))
+            EliasFano::new(
+                universe,
+                ones,
+                core::iter::from_fn(|| positions.read_next().ok().flatten()),
+            )
         } else {
             let lows = frame.array(LOWS, low_bits)?;
             let fences = frame.array(FENCES, fence_bits)?;

@@ -27,49 +27,6 @@ pub(crate) mod elias_fano;
 mod filter;
 pub(crate) mod optimise;
 mod packed;
-pub(crate) mod sorted_list;
 
 pub use filter::{CompressedBloom, CompressedParams};
 pub use packed::PackedBloom;
-
-use crate::bits::OutOfMemory;
-use crate::spec::Invalid;
-
-/// Why a set of positions was not built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[doc(hidden)]
-pub enum PositionsError {
-    /// The positions, or the parts that should hold them, are not a set.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// There is no memory for them.
-    #[error(transparent)]
-    OutOfMemory(#[from] OutOfMemory),
-}
-
-/// Hands every position with its index to `each`, and refuses what is not exactly `count` rising positions below
-/// `universe`.
-fn visit(
-    universe: u64,
-    count: u64,
-    positions: impl IntoIterator<Item = u64>,
-    mut each: impl FnMut(u64, u64),
-) -> Result<(), Invalid> {
-    let mut index = 0;
-    let mut least = 0;
-    for position in positions {
-        if index == count {
-            return Err(Invalid("there are more positions than announced"));
-        }
-        if position < least {
-            return Err(Invalid("positions do not rise"));
-        }
-        if position >= universe {
-            return Err(Invalid("a position lies beyond the universe"));
-        }
-        each(index, position);
-        index += 1;
-        least = position + 1;
-    }
-    if index < count { Err(Invalid("there are fewer positions than announced")) } else { Ok(()) }
-}

@@ -1,6 +1,6 @@
-//! The shape with the lowest rate for a message size, and with the smallest message for a rate.
+//! The shape with the lowest rate for a message size.
 //!
-//! Symbols as in [`model`](super::model). For given k the size depends on m only through the load x = kn / m:
+//! Symbols as in [`model`](crate::traffic::model). For given k the size depends on m only through the load x = kn / m:
 //! z = kn h(x) / x, where h is the entropy of a position. h(x) / x falls in x, so z rises with m:
 //!
 //! - Snapshot: h / x = e^-x / ln 2 + (1-p) ln(1-p) / (ln 2 ln p), and with u = 1-p the last is
@@ -13,7 +13,6 @@
 //! shape is better. The paper gives examples but no procedure; tested against its tables and the notes' (section
 //! 2.3) by `section_two_three`, and against all shapes of small filters by `nothing_beats_the_optimum`.
 
-use alloc::vec::Vec;
 use core::f64::consts::LN_2;
 
 use crate::bloom::model::rate as exact_rate;
@@ -25,13 +24,11 @@ use crate::traffic::model::{Message, Shape};
 const MAX_LOAD: f64 = 32.0;
 
 /// How far below a limit the mean size must stay, because sizes vary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Margin {
-    /// The entropy itself meets the limit; about half the messages do.
-    None,
-    /// The paper's rule (section III): the entropy is at most 0.99 of the limit. Enough from some ten thousand keys
-    /// on, too little below and more than is needed above.
-    Paper,
+    /// The entropy is at most this share of the limit. With 1 the entropy itself meets it, and about
+    /// half the messages do.
+    Share(f64),
     /// The mean length from an ideal coder and so many standard deviations meet the limit: with 5 of them all
     /// but some three messages in ten million do. A frame's header is not counted: take it off the limit.
     Deviations(u32),
@@ -68,18 +65,21 @@ pub struct Choice {
 impl Demand {
     /// So many keys, sent like this, in any memory and without a margin.
     pub fn new(keys: u64, message: Message) -> Self {
-        Self { keys, message, margin: Margin::None, most_positions: MAX_POSITIONS }
+        Self { keys, message, margin: Margin::Share(1.0), most_positions: MAX_POSITIONS }
     }
 
-    fn sized_keys(&self) -> u64 {
+    /// The keys to size for.
+    pub fn sized_keys(&self) -> u64 {
         self.keys.max(1)
     }
 
-    fn cap(&self) -> u64 {
+    /// The most positions that are considered.
+    pub fn cap(&self) -> u64 {
         self.most_positions.min(MAX_POSITIONS)
     }
 
-    fn sensible(&self) -> bool {
+    /// Whether every number of the demand makes sense.
+    pub fn sensible(&self) -> bool {
         match self.message {
             Message::Delta { changed } => (0.0..=1.0).contains(&changed),
             Message::Snapshot | Message::Counters => true,
@@ -87,11 +87,10 @@ impl Demand {
     }
 
     /// The size that a message of this shape keeps within.
-    fn limit_bits(&self, positions: u64, hashes: u32) -> f64 {
+    pub fn limit_bits(&self, positions: u64, hashes: u32) -> f64 {
         let shape = Shape { positions, hashes, keys: self.sized_keys() };
         match self.margin {
-            Margin::None => shape.entropy_bits(self.message),
-            Margin::Paper => shape.entropy_bits(self.message) / 0.99,
+            Margin::Share(share) => shape.entropy_bits(self.message) / share,
             Margin::Deviations(number) => {
                 shape.coded_bits(self.message)
                     + f64::from(number) * shape.deviation_bits(self.message)
@@ -109,7 +108,8 @@ impl Demand {
         f64::from(hashes) <= libm::ceil(ideal)
     }
 
-    fn choice(&self, positions: u64, hashes: u32) -> Choice {
+    /// What the shape of this many positions and hashes gives.
+    pub fn choice(&self, positions: u64, hashes: u32) -> Choice {
         let shape = Shape { positions, hashes, keys: self.sized_keys() };
         Choice {
             positions,
@@ -131,16 +131,11 @@ impl Demand {
         Some(first_true(least, self.cap(), beyond).map_or(self.cap(), |first| first - 1))
     }
 
-    /// The fewest positions whose rate in the limit is this one, m = -kn / ln(1 - f^(1/k)).
-    fn smallest(&self, rate: f64, hashes: u32) -> Option<u64> {
-        let k = f64::from(hashes);
-        let positions = -k * self.sized_keys() as f64 / libm::log1p(-libm::pow(rate, 1.0 / k));
-        let positions = libm::ceil(positions) as u64;
-        (positions <= self.cap()).then_some(positions)
-    }
-
     /// The shapes worth considering, with the m that each k asks for.
-    fn shapes(&self, positions: impl Fn(u32) -> Option<u64>) -> impl Iterator<Item = (u64, u32)> {
+    pub fn shapes(
+        &self,
+        positions: impl Fn(u32) -> Option<u64>,
+    ) -> impl Iterator<Item = (u64, u32)> {
         let shapes = (1..=MAX_HASHES).filter_map(move |hashes| Some((positions(hashes)?, hashes)));
         shapes.take_while(|&(positions, hashes)| self.worthwhile(positions, hashes))
     }
@@ -159,26 +154,4 @@ pub fn least_rate(demand: &Demand, bits: u64) -> Option<Choice> {
     let shapes = demand.shapes(|hashes| demand.largest(bits, hashes));
     let choices = shapes.map(|(positions, hashes)| demand.choice(positions, hashes));
     choices.min_by(|a, b| a.rate.total_cmp(&b.rate))
-}
-
-/// The shape of the smallest message whose rate is at most this one; `None` if there is none, or if a number of the
-/// demand makes no sense.
-///
-/// Printed (section II-B): fix f and optimise z. Ours: k is chosen with f in the limit, and then the few positions
-/// are added with which the exact rate is met too. Tested by `section_two_three`, `counting_filters`.
-pub fn least_bits(demand: &Demand, rate: f64) -> Option<Choice> {
-    if !(demand.sensible() && rate > 0.0 && rate < 1.0) {
-        return None;
-    }
-    let shapes = demand.shapes(|hashes| demand.smallest(rate, hashes));
-    let mut shapes: Vec<(f64, u64, u32)> = shapes
-        .map(|(positions, hashes)| (demand.limit_bits(positions, hashes), positions, hashes))
-        .collect();
-    shapes.sort_by(|a, b| a.0.total_cmp(&b.0));
-    shapes.into_iter().find_map(|(_, positions, hashes)| {
-        // As far as the exact rate can lie above its limit, for a handful of positions.
-        let most = (2 * positions + 64 * u64::from(hashes)).min(demand.cap());
-        let met = |positions| exact_rate(positions, hashes, demand.sized_keys()) <= rate;
-        Some(demand.choice(first_true(positions, most, met)?, hashes))
-    })
 }

@@ -37,12 +37,10 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::f64::consts::LN_2;
 
-use crate::math::gamma::ln_choose;
 use crate::math::ode::rk4;
 use crate::math::solve::first_true;
-use crate::math::tail::{binomial_above, poisson_above, poisson_pmf};
+use crate::math::tail::binomial_above;
 
 /// The most subtables that the equations are solved for.
 pub const MAX_SUBTABLES: usize = 8;
@@ -51,7 +49,7 @@ pub const MAX_SUBTABLES: usize = 8;
 const MAX_LOAD: f64 = 64.0;
 
 /// The most heights: enough for the Poisson tail of one choice at that load.
-const MAX_HEIGHTS: usize = 160;
+pub const MAX_HEIGHTS: usize = 160;
 
 /// Runge-Kutta steps for each unit of load and each subtable, and at the least.
 const INSERT_STEPS: f64 = 96.0;
@@ -59,15 +57,13 @@ const INSERT_STEPS: f64 = 96.0;
 /// Recommended loads are multiples of one part in so many.
 const LOAD_STEPS: f64 = 1024.0;
 
-/// What a standard counting filter spends on a counter.
-const COUNTER_BITS: f64 = 4.0;
-
 /// How full the buckets are: x\[i\]\[j\] of the symbol table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loads {
-    subtables: usize,
+    /// d.
+    pub subtables: usize,
     /// Rows of `subtables` shares for heights 0, 1, ...; the row of height 0 is all ones.
-    shares: Vec<f64>,
+    pub shares: Vec<f64>,
 }
 
 impl Loads {
@@ -98,34 +94,8 @@ impl Loads {
         loads
     }
 
-    /// Like [`steady`](Self::steady) for buckets of `cells`, where a key whose choices are all full takes the place
-    /// of a key in its first bucket that can move to another of its own choices.
-    ///
-    /// The paper reports such moves (section 5.2) without a model. Ours: in a full insertion, of chance F, the c keys of the
-    /// first bucket are tried in turn, as if each chose its other buckets anew, and the first that finds room takes the
-    /// leftmost. Above load 7.25 of 8 the choices are less fresh than that, see [`unresolved_chance`]. Keys that find no
-    /// room are not in the table, so that the mean falls behind `load` where they are many. Tested by `moves`.
-    pub fn steady_with_moves(subtables: usize, cells: usize, load: f64) -> Self {
-        let (load, cells) = (sane(load), cells.clamp(1, MAX_HEIGHTS));
-        let mut loads = Self::empty(subtables, cells);
-        loads.balance(load, |loads, j| {
-            if j == 0 {
-                return 0.0;
-            }
-            let stuck = loads.others_full(cells);
-            // 1 + P + ... + P^(c-1): how many keys are tried.
-            let tried = if stuck < 1.0 {
-                (1.0 - libm::pow(stuck, cells as f64)) / (1.0 - stuck)
-            } else {
-                cells as f64
-            };
-            let before: f64 = (1..j).map(|l| loads.share(cells, l)).product();
-            loads.all_full(cells) * before * tried
-        });
-        loads
-    }
-
-    fn empty(subtables: usize, heights: usize) -> Self {
+    /// Empty buckets, and room for shares up to `heights`.
+    pub fn empty(subtables: usize, heights: usize) -> Self {
         let subtables = subtables.clamp(1, MAX_SUBTABLES);
         let mut shares = vec![0.0; (heights + 1) * subtables];
         shares[..subtables].fill(1.0);
@@ -133,7 +103,7 @@ impl Loads {
     }
 
     /// Fixed point of the balance at every height; `lift` is what a subtable receives at every height beyond A.
-    fn balance(&mut self, load: f64, lift: impl Fn(&Self, usize) -> f64) {
+    pub fn balance(&mut self, load: f64, lift: impl Fn(&Self, usize) -> f64) {
         let d = self.subtables;
         let heights = self.shares.len() / d - 1;
         for i in 1..=heights {
@@ -176,11 +146,6 @@ impl Loads {
         }
     }
 
-    /// d.
-    pub fn subtables(&self) -> usize {
-        self.subtables
-    }
-
     /// x\[i\]\[j\], with subtables counted from 0; 0 for heights and subtables that do not exist.
     pub fn share(&self, height: usize, subtable: usize) -> f64 {
         if subtable >= self.subtables {
@@ -195,13 +160,8 @@ impl Loads {
         sum / self.subtables as f64
     }
 
-    /// Mean number of occupied cells of a bucket.
-    pub fn mean(&self) -> f64 {
-        (1..self.shares.len() / self.subtables).map(|i| self.at_least(i)).sum()
-    }
-
     /// Keys for each bucket that find none of its cells: those above them, unless one of the keys in a full first bucket moves,
-    /// each as if it chose its other buckets anew (as [`steady_with_moves`](Self::steady_with_moves) has it).
+    /// each as if it chose its other buckets anew.
     pub(super) fn homeless(&self, cells: usize) -> f64 {
         let heights = self.shares.len() / self.subtables;
         let above: f64 = (cells + 1..heights).map(|i| self.at_least(i)).sum();
@@ -215,7 +175,7 @@ impl Loads {
     }
 
     /// The same for all choices but the first.
-    fn others_full(&self, cells: usize) -> f64 {
+    pub fn others_full(&self, cells: usize) -> f64 {
         (1..self.subtables).map(|j| self.share(cells, j)).product()
     }
 }
@@ -227,12 +187,12 @@ fn heights(subtables: usize, load: f64) -> usize {
 }
 
 /// Nothing for negative loads and NaN.
-fn sane(load: f64) -> f64 {
+pub fn sane(load: f64) -> f64 {
     if load > 0.0 { load.min(MAX_LOAD) } else { 0.0 }
 }
 
 /// The slopes of x from height 1 on; `load` is given where keys are also removed.
-fn flow(d: usize, load: Option<f64>, x: &[f64], out: &mut [f64]) {
+pub fn flow(d: usize, load: Option<f64>, x: &[f64], out: &mut [f64]) {
     let mut below = [1.0; MAX_SUBTABLES];
     for (i, slopes) in out.chunks_exact_mut(d).enumerate() {
         let here = &x[i * d..(i + 1) * d];
@@ -263,42 +223,6 @@ pub fn full_chance(subtables: usize, cells: usize, load: f64) -> f64 {
     Loads::steady(subtables, load).all_full(cells)
 }
 
-/// Expected full insertions in S `updates` that begin right after the insertions: d B times the integral of F over
-/// time, with S / (d B) to its end.
-///
-/// The paper takes S times the share of buckets above c in the steady state (section 5.2; notes, erratum). The steady state is
-/// reached within a few L of time, and taken for granted after 16 L. `load` is the [`effective_load`].
-/// Tested by `full_insertions`.
-pub fn expected_full(subtables: usize, cells: usize, load: f64, buckets: u64, updates: u64) -> f64 {
-    let load = sane(load);
-    let start = Loads::inserted(subtables, load);
-    let d = start.subtables;
-    if load <= 0.0 || buckets == 0 {
-        return 0.0;
-    }
-    let end = updates as f64 / buckets as f64;
-    let changing = end.min(16.0 * load);
-    // The last component is the integral.
-    let mut state = start.shares[d..].to_vec();
-    let top = state.len();
-    state.push(0.0);
-    let slope = |_: f64, x: &[f64], out: &mut [f64]| {
-        flow(d, Some(load), &x[..top], &mut out[..top]);
-        let full = cells.checked_sub(1).and_then(|i| x[..top].get(i * d..(i + 1) * d));
-        out[top] = match (cells, full) {
-            (0, _) => 1.0,
-            (_, Some(full)) => full.iter().product(),
-            (_, None) => 0.0,
-        };
-    };
-    // The fastest rates are d for arrivals and height / L for removals.
-    let rates = d as f64 + (top / d) as f64 / load;
-    let steps = libm::ceil(changing * 4.0 * rates).min(1e6) as usize;
-    rk4(slope, &mut state, 0.0, changing, steps);
-    let after = (end - changing) * full_chance(subtables, cells, load);
-    buckets as f64 * (state[top] + after)
-}
-
 /// The chance that at least one of so many independent updates does what one does with this chance: 1 - (1 - chance)^S.
 /// Overflow for each million updates is `chance_within(full_chance(d, c, load), 1e6)`. Tested by `recommended_loads`.
 pub fn chance_within(chance: f64, updates: f64) -> f64 {
@@ -314,45 +238,8 @@ pub fn load_for(subtables: usize, cells: usize, promise: f64) -> f64 {
     largest_load(cells, promise, |load| full_chance(subtables, cells, load))
 }
 
-/// The chance that an update finds all choices full and no key of its first bucket can move.
-///
-/// Not in the paper. Ours: F times the chance that all c keys of a full first bucket are stuck, their other choices P all
-/// full, in the state of [`Loads::steady_with_moves`]. The number of stuck keys is taken for a birth-death chain, because a full
-/// insertion leaves a stuck key where a free one was, so that P^c would be ten times too low. Per unit of time a
-/// stuck key gets free at the rate mu = (d-1) c / L, at which full buckets lose a key; a free one gets stuck at
-/// lambda = mu P / (1-P), which keeps P where it is; a key is replaced at the rate 1 / L by one that found the others no emptier
-/// than c - 1 and is stuck with the chance Q = P / prod x\[c-1\]\[j\]; and full insertions come at the rate d P.
-///
-/// Low: simulations of independent choices, for 2, 4 and 8 subtables and buckets of 4, 8 and 15 cells, find 1 to 2 times
-/// as many, which is what 0.02 of load do at 7.5 of 8. Tested by `moves`.
-pub fn unresolved_chance(subtables: usize, cells: usize, load: f64) -> f64 {
-    let (load, cells) = (sane(load), cells.clamp(1, MAX_HEIGHTS));
-    let loads = Loads::steady_with_moves(subtables, cells, load);
-    let full = loads.all_full(cells);
-    let stuck = loads.others_full(cells);
-    if stuck <= 0.0 || stuck >= 1.0 {
-        return full * stuck;
-    }
-    let (d, c) = (loads.subtables as f64, cells as f64);
-    let on_arrival = stuck / loads.others_full(cells - 1);
-    let frees = (d - 1.0) * c / load;
-    let sticks = frees * stuck / (1.0 - stuck);
-    let (up, down) = (sticks + on_arrival / load, frees + (1.0 - on_arrival) / load);
-    let (mut weight, mut sum) = (1.0, 1.0);
-    for s in 0..cells {
-        let s = s as f64;
-        weight *= ((c - s) * up + d * stuck) / ((s + 1.0) * down);
-        sum += weight;
-    }
-    full * weight / sum
-}
-
-/// Like [`load_for`] with moves: by [`unresolved_chance`]. Tested by `moves`.
-pub fn load_with_moves(subtables: usize, cells: usize, promise: f64) -> f64 {
-    largest_load(cells, promise, |load| unresolved_chance(subtables, cells, load))
-}
-
-fn largest_load(cells: usize, promise: f64, chance: impl Fn(f64) -> f64) -> f64 {
+/// The largest load, in steps of 1/1024 and at most c, at which `chance` is at most `promise`.
+pub fn largest_load(cells: usize, promise: f64, chance: impl Fn(f64) -> f64) -> f64 {
     let most = cells.min(MAX_HEIGHTS) as f64 * LOAD_STEPS;
     let broken = |steps: u64| chance(steps as f64 / LOAD_STEPS) > promise;
     let kept = first_true(1, most as u64, broken).map_or(most, |first| (first - 1) as f64);
@@ -386,89 +273,4 @@ pub fn shared_by(identities: f64, keys: u64, count: u64) -> f64 {
         None => identities,
         Some(below) => identities * binomial_above(keys, 1.0 / identities, below),
     }
-}
-
-/// Expected number of sets of `count` keys with one identity: C(n, count) / U^(count-1), which bounds the chance that
-/// there is any.
-///
-/// Printed with the exponent 5 for 5 keys (section 5.1): an erratum, since the first key's identity is free.
-/// Tested by `equal_identities`.
-pub fn equal_sets(identities: f64, keys: u64, count: u64) -> f64 {
-    if count == 0 || count > keys {
-        return 0.0;
-    }
-    libm::exp(ln_choose(keys, count) - (count - 1) as f64 * libm::log(identities))
-}
-
-/// [`equal_sets`] that appear at the start or in one of so many updates, each of which completes count / n of what
-/// there is. Tested by `equal_identities`.
-pub fn equal_sets_during(identities: f64, keys: u64, count: u64, updates: u64) -> f64 {
-    let each = count as f64 * updates as f64 / keys.max(1) as f64;
-    equal_sets(identities, keys, count) * (1.0 + each)
-}
-
-/// The bound f <= n / (B R) = d L / R that the paper compares with (section 4: 24 / 2^r). Tested by `against_counting`.
-pub fn rate_bound(subtables: usize, load: f64, remainder_bits: f64) -> f64 {
-    subtables as f64 * load * libm::exp2(-remainder_bits)
-}
-
-/// Bits of the cell array for each key: c / L cells, as printed 4 (r + 2) / 3 (section 4). Tested by
-/// `against_counting`.
-pub fn bits_per_key(cells: usize, load: f64, cell_bits: f64) -> f64 {
-    cells as f64 / load * cell_bits
-}
-
-/// Bits for each key at a rate, with remainders of as many bits as [`rate_bound`] needs, whole or not, and two counter
-/// bits.
-///
-/// Printed: (4 log2(1/f) + 20 + 4 log2 3) / 3 (section 4). Tested by `against_counting`.
-pub fn bits_for_rate(subtables: usize, cells: usize, load: f64, rate: f64) -> f64 {
-    let remainder = libm::log2(subtables as f64 * load / rate);
-    bits_per_key(cells, load, remainder + 2.0)
-}
-
-/// The rate of a standard counting filter with C counters for each key and k hash functions, in the limit of many keys:
-/// (1 - e^(-k/C))^k. Tested by `against_counting`.
-pub fn counting_rate(counters_per_key: f64, hashes: u32) -> f64 {
-    let k = f64::from(hashes);
-    libm::pow(-libm::expm1(-k / counters_per_key), k)
-}
-
-/// The rate of a standard counting filter of so many bits for each key, with 4-bit counters and the best k, whole or
-/// not: (2^(-ln 2))^C as printed (section 4). Tested by `against_counting`.
-pub fn counting_rate_for_bits(bits_per_key: f64) -> f64 {
-    libm::exp2(-LN_2 * bits_per_key / COUNTER_BITS)
-}
-
-/// Its inverse: bits for each key at a rate. Tested by `against_counting`.
-pub fn counting_bits_for_rate(rate: f64) -> f64 {
-    -libm::log2(rate) * COUNTER_BITS / LN_2
-}
-
-/// Expected overflows of a standard counting filter's 4-bit counters, at the start and in so many updates: the counters
-/// at 16 or more, and the increments of a counter that holds 15.
-///
-/// Printed: the chance e^(-ln 2) (ln 2)^16 / 16! of one counter (section 5.1), set beside a number for the whole d-left
-/// filter (notes, erratum). Tested by `equal_identities`.
-pub fn counting_overflows(counters: u64, hashes: u32, keys: u64, updates: u64) -> f64 {
-    counters_that_reach(16, counters, hashes, keys, updates)
-}
-
-/// Expected counters of a standard counting filter that have this height at the start, and that are raised to it in so many updates.
-/// The paper's experiment saw 12 in 16 trials of 10,000, and 13 in one (section 5.1). Poisson counters, in the limit of many.
-/// Tested by `largest_counters`.
-pub fn counters_that_reach(
-    height: u64,
-    counters: u64,
-    hashes: u32,
-    keys: u64,
-    updates: u64,
-) -> f64 {
-    let Some(below) = height.checked_sub(1).filter(|_| counters > 0) else {
-        return counters as f64;
-    };
-    let throws = f64::from(hashes) * keys as f64;
-    let mean = throws / counters as f64;
-    let start = counters as f64 * poisson_above(below, mean);
-    start + updates as f64 * f64::from(hashes) * poisson_pmf(below, mean)
 }

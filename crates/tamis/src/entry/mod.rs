@@ -79,7 +79,7 @@ pub(crate) fn take_entries(
     let identities = numbers::take_sorted(bytes, universe, count);
     let mut identities = identities.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
     let mut entries = budget.vec(count)?;
-    while let Some(identity) = identities.next().map_err(|_| DAMAGED)? {
+    while let Some(identity) = identities.read_next().map_err(|_| DAMAGED)? {
         entries.push(Entry { identity, value: 0, count: 1 });
     }
     let values = entries.iter_mut().map(|entry| &mut entry.value);
@@ -105,7 +105,7 @@ pub(crate) fn take_counts<'a>(
     let len = counts.len() as u64;
     let mut several = numbers::take_sorted(bytes, len, len)?;
     let mut next = 0;
-    while let Some(at) = several.next().ok()? {
+    while let Some(at) = several.read_next().ok()? {
         // Positions rise strictly.
         let count = counts.nth(usize::try_from(at.checked_sub(next)?).ok()?)?;
         next = at + 1;

@@ -41,8 +41,8 @@
 //!
 //! At most 2^32 - 1 buckets, and 2^32 - 1 items over all their buckets. Insertions and removals cost several random accesses: a table for
 //! lookups. A table that is sized for a number of keys doubles its buckets beyond it, which reads all keys again. Keys that somebody chooses to fill one bucket
-//! make lookups slow: use a keyed hash against them. For fewer than about two buckets a key the baselines read less
-//! (`model.rs` says from where on they do not). There is no wire format: send the items.
+//! make lookups slow: use a keyed hash against them. For fewer than about two buckets a key the baselines read
+//! less. There is no wire format: send the items.
 //!
 //! On a processor with caches a general hash map answers a single lookup sooner: its byte of control for every slot is
 //! a filter too, and names a place at once, where ours has to read the head of a list first. Batches ([`FastTable::get_many`])
@@ -53,8 +53,6 @@ mod basic;
 mod counters;
 mod layout;
 mod lists;
-#[cfg(feature = "internals")]
-pub(crate) mod model;
 #[cfg(feature = "internals")]
 pub(crate) mod museum;
 mod params;

@@ -11,7 +11,8 @@ pub const MAX_HASHES: u32 = 16;
 /// Buckets for each key where a table is sized for so many keys.
 const BUCKETS_PER_KEY: u64 = 4;
 
-/// The best number of hash functions there: see [`best_hashes`](super::model::best_hashes).
+/// The number of hash functions with which a lookup reads the fewest nodes there (tested by
+/// `the_best_number_of_functions`).
 const HASHES: u32 = 3;
 
 /// Layout of a [`FastTable`](super::FastTable).

@@ -18,17 +18,6 @@ const FAR: f64 = 2.0;
 const MAX_TERMS: u32 = 2000;
 const LN_2PI: f64 = 1.83787706640934548356065947281;
 
-/// ln |gamma(x)|, for every x but the poles 0, -1, -2, ... (infinite there); relative error 1e-15
-/// away from the zeros at 1 and 2.
-pub fn ln_gamma(x: f64) -> f64 {
-    libm::lgamma(x)
-}
-
-/// ln n!, for every n; relative error 1e-15.
-pub fn ln_factorial(n: u64) -> f64 {
-    libm::lgamma(n as f64 + 1.0)
-}
-
 /// ln of the binomial coefficient n over k, minus infinity for k > n; for every n. All large parts
 /// are positive, so nothing cancels: the error is a few units in the last place of the result,
 /// below 1e-10 absolute while the result is below 1e5.
@@ -46,47 +35,22 @@ pub fn ln_choose(n: u64, k: u64) -> f64 {
         - 0.5 * (LN_2PI + libm::log(a) + libm::log1p(-a / total))
 }
 
-/// Lower regularised incomplete gamma function P(a, x); see [`ln_gamma_p`].
-pub fn gamma_p(a: f64, x: f64) -> f64 {
-    libm::exp(ln_gamma_p(a, x))
-}
-
-/// Upper regularised incomplete gamma function Q(a, x); see [`ln_gamma_q`].
-pub fn gamma_q(a: f64, x: f64) -> f64 {
-    libm::exp(ln_gamma_q(a, x))
-}
-
 /// ln P(a, x) for finite a > 0 and x >= 0, NaN elsewhere. The relative error of P is below 1e-10
 /// for 1 <= a <= 1e10 and P >= 1e-300, and grows with |ln P| below.
 pub fn ln_gamma_p(a: f64, x: f64) -> f64 {
     smaller_gamma(a, x).lower()
 }
 
-/// ln Q(a, x) for finite a > 0 and x >= 0, NaN elsewhere. As accurate as [`ln_gamma_p`]; for a
-/// below 1 a small Q at small x is a complement and loses digits in proportion to 1 / a.
-pub fn ln_gamma_q(a: f64, x: f64) -> f64 {
-    smaller_gamma(a, x).upper()
-}
-
-/// Regularised incomplete beta function I(x; a, b); see [`ln_beta_i`].
-pub fn beta_i(a: f64, b: f64, x: f64) -> f64 {
-    libm::exp(ln_beta_i(a, b, x))
-}
-
-/// ln I(x; a, b) for finite a, b > 0 and 0 <= x <= 1, NaN elsewhere. The relative error of I is
-/// below 1e-9 for a, b from 1 to 1e10 and I >= 1e-300, and grows with |ln I| below.
-pub fn ln_beta_i(a: f64, b: f64, x: f64) -> f64 {
-    ln_beta_lower(a, b, x, 1.0 - x)
-}
-
 /// ln I(x; a, b) with y = 1 - x passed in, for callers who know it to more digits than x holds.
-pub(super) fn ln_beta_lower(a: f64, b: f64, x: f64, y: f64) -> f64 {
+pub fn ln_beta_lower(a: f64, b: f64, x: f64, y: f64) -> f64 {
     smaller_beta(a, b, x, y).lower()
 }
 
 /// The logarithm of the tail that was computed; the other one is its complement.
-enum Tail {
+pub enum Tail {
+    /// That of P or I.
     Lower(f64),
+    /// Its complement.
     Upper(f64),
 }
 
@@ -97,17 +61,10 @@ impl Tail {
             Tail::Upper(ln) => ln_complement(ln),
         }
     }
-
-    fn upper(&self) -> f64 {
-        match *self {
-            Tail::Lower(ln) => ln_complement(ln),
-            Tail::Upper(ln) => ln,
-        }
-    }
 }
 
 /// ln(1 - exp(ln)); rounding may leave the logarithm of a certainty a hair above 0.
-fn ln_complement(ln: f64) -> f64 {
+pub fn ln_complement(ln: f64) -> f64 {
     if ln < -core::f64::consts::LN_2 {
         libm::log1p(-libm::exp(ln))
     } else if ln >= 0.0 {
@@ -117,7 +74,8 @@ fn ln_complement(ln: f64) -> f64 {
     }
 }
 
-fn smaller_gamma(a: f64, x: f64) -> Tail {
+/// The smaller of ln P(a, x) and ln Q(a, x); see [`ln_gamma_p`].
+pub fn smaller_gamma(a: f64, x: f64) -> Tail {
     if !(a > 0.0 && a < f64::INFINITY && x >= 0.0) {
         return Tail::Lower(f64::NAN);
     }

@@ -1,11 +1,10 @@
-//! The numerical ground under the filter models: special functions, exact tails, intervals,
-//! root finding, ordinary differential equations and the law of occupied bins.
+//! The numerical ground under the filter models: special functions, exact tails, root
+//! finding, ordinary differential equations and the law of occupied bins.
 //!
 //! Every transcendental goes through `libm`, so results agree bit for bit on every platform, and
 //! no function panics: an argument outside the stated domain gives NaN or a documented value.
 
 pub mod gamma;
-pub mod interval;
 mod legendre;
 pub mod occupancy;
 pub mod ode;

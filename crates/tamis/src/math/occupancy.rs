@@ -139,11 +139,6 @@ impl Occupancy {
     pub fn expect(&self, f: impl Fn(usize) -> f64) -> f64 {
         (self.low..=self.high).map(|x| self.probabilities[x] * f(x)).sum()
     }
-
-    /// `Pr[X = x]` for x from 0 to m, each with a relative error of about t * 1e-16.
-    pub fn probabilities(&self) -> &[f64] {
-        &self.probabilities
-    }
 }
 
 /// `E[(X / m)^k]`, the chance that k more balls all fall into occupied bins; 1 for k = 0, NaN

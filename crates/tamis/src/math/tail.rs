@@ -4,7 +4,7 @@
 //! of a probability is below 1e-9 down to 1e-40; it grows with |ln| below that. A tail costs some
 //! tens of terms wherever it lies. The plain twins underflow to 0 below 1e-308.
 
-use super::gamma::{ln_beta_lower, ln_gamma_p, ln_gamma_q};
+use super::gamma::{ln_beta_lower, ln_gamma_p};
 use super::saddle::{ln_binomial_term, ln_poisson_term};
 
 /// ln `Pr[X = k]` for X Poisson with this mean >= 0; NaN for a negative mean.
@@ -23,11 +23,6 @@ pub fn ln_poisson_pmf(k: u64, mean: f64) -> f64 {
 /// ln `Pr[X > k]` for X Poisson with this mean >= 0; NaN for a negative mean.
 pub fn ln_poisson_above(k: u64, mean: f64) -> f64 {
     ln_gamma_p(k as f64 + 1.0, mean)
-}
-
-/// ln `Pr[X <= k]` for X Poisson with this mean >= 0; NaN for a negative mean.
-pub fn ln_poisson_at_most(k: u64, mean: f64) -> f64 {
-    ln_gamma_q(k as f64 + 1.0, mean)
 }
 
 /// ln `Pr[X = k]` for X binomial with n trials of probability p; NaN for p outside [0, 1].
@@ -59,17 +54,6 @@ pub fn ln_binomial_above(n: u64, p: f64, k: u64) -> f64 {
     }
 }
 
-/// ln `Pr[X <= k]` for X binomial with n trials of probability p; NaN for p outside [0, 1].
-pub fn ln_binomial_at_most(n: u64, p: f64, k: u64) -> f64 {
-    if !(0.0..=1.0).contains(&p) {
-        f64::NAN
-    } else if k >= n {
-        0.0
-    } else {
-        ln_beta_lower((n - k) as f64, k as f64 + 1.0, 1.0 - p, p)
-    }
-}
-
 /// `Pr[X = k]`; see [`ln_poisson_pmf`].
 pub fn poisson_pmf(k: u64, mean: f64) -> f64 {
     libm::exp(ln_poisson_pmf(k, mean))
@@ -80,11 +64,6 @@ pub fn poisson_above(k: u64, mean: f64) -> f64 {
     libm::exp(ln_poisson_above(k, mean))
 }
 
-/// `Pr[X <= k]`; see [`ln_poisson_at_most`].
-pub fn poisson_at_most(k: u64, mean: f64) -> f64 {
-    libm::exp(ln_poisson_at_most(k, mean))
-}
-
 /// `Pr[X = k]`; see [`ln_binomial_pmf`].
 pub fn binomial_pmf(n: u64, p: f64, k: u64) -> f64 {
     libm::exp(ln_binomial_pmf(n, p, k))
@@ -93,9 +72,4 @@ pub fn binomial_pmf(n: u64, p: f64, k: u64) -> f64 {
 /// `Pr[X > k]`; see [`ln_binomial_above`].
 pub fn binomial_above(n: u64, p: f64, k: u64) -> f64 {
     libm::exp(ln_binomial_above(n, p, k))
-}
-
-/// `Pr[X <= k]`; see [`ln_binomial_at_most`].
-pub fn binomial_at_most(n: u64, p: f64, k: u64) -> f64 {
-    libm::exp(ln_binomial_at_most(n, p, k))
 }

@@ -42,15 +42,9 @@ pub struct Assigner {
     list: Vec<u32>,
     /// Bits that were set and may have to be cleared again.
     set: Vec<u64>,
-    positions: u64,
 }
 
 impl Assigner {
-    /// How many positions were computed so far: what building costs.
-    pub fn positions(&self) -> u64 {
-        self.positions
-    }
-
     /// Sets the bits of a group's keys by `hashes` functions out of `candidates` candidates, which
     /// must be at least as many, and returns the numbers of the functions in the order of choice.
     /// `position` gives a bit of `words` for a key and a candidate.
@@ -189,7 +183,6 @@ impl Assigner {
                 // Without a condition, because the compiler would make it a branch.
                 *place ^= (*place ^ stamp) & (new as u16).wrapping_neg();
             }
-            self.positions += keys.len() as u64;
             if bound >= enough {
                 break;
             }
@@ -200,7 +193,6 @@ impl Assigner {
     /// Sets the bits of the keys; returns how many were new.
     fn set<K: Copy>(&mut self, words: &mut [u64], keys: &[K], position: impl Fn(K) -> u64) -> u32 {
         let before = self.set.len();
-        self.positions += keys.len() as u64;
         self.set.extend(keys.iter().map(|&key| position(key)).filter(|&at| bits::set(words, at)));
         (self.set.len() - before) as u32
     }

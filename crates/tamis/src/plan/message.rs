@@ -73,7 +73,7 @@ impl Sent<'_> {
         let most = MOST_MEMORY * usual.predict(goal.keys).bits_per_key;
         let held = goal.at_most.bits_per_key.unwrap_or(most) * goal.sized_keys() as f64;
         let margin = match self.margin {
-            Some(_) => Margin::None,
+            Some(_) => Margin::Share(1.0),
             None => Margin::Deviations(DEVIATIONS),
         };
         let most_positions = (held / f64::from(width)).min(MAX_POSITIONS as f64) as u64;

@@ -20,7 +20,7 @@
 //! | G | buckets of a group, B / S |
 //! | Po | the promised bound on the chance that some key finds no cell |
 
-use crate::math::tail::{binomial_above, ln_binomial_above, poisson_above};
+use crate::math::tail::{ln_binomial_above, poisson_above};
 
 /// Every number that a rank-indexed table is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Layout {
 
 impl Layout {
     /// c, the bits that a cell occupies: its index bit, its fingerprint, its counter or value.
-    fn cell(&self) -> u64 {
+    pub fn cell(&self) -> u64 {
         1 + u64::from(self.fingerprint) + u64::from(self.extra)
     }
 
@@ -146,12 +146,6 @@ pub fn rate_bound(layout: &Layout, keys: u64) -> f64 {
     keys as f64 / layout.identities()
 }
 
-/// Bits per key of the transfer form, 1/lambda + r + 1: B L base bits, then an index bit and a cell for
-/// every key, counters and values included. Header excluded. Tested by `table_five`.
-pub fn trimmed_bits_per_key(layout: &Layout, keys: u64) -> f64 {
-    1.0 / layout.lambda(keys.max(1)) + layout.cell() as f64
-}
-
 /// A bound on the chance that n keys do not all find a cell, clipped to 1.
 ///
 /// Printed: the sum over l = 2, 3, 4 of `Pr[O_l > J_l]`, where `O_l` buckets hold more than `W_(l-1)` and
@@ -192,16 +186,4 @@ pub(crate) fn pool_limit(layout: &Layout, keys: u64, load: u64) -> u64 {
 /// ln(B Pr[Bin(n, 1/B) > W]), the J4 = 0 case.
 pub(crate) fn ln_beyond(buckets: u64, keys: u64, load: u64) -> f64 {
     libm::log(buckets as f64) + ln_binomial_above(keys, 1.0 / buckets as f64, load)
-}
-
-/// The shares of buckets with a level-2 and with a level-3 extension: Pr[Bin(n, 1/B) > W1] and the same
-/// for W2. A stranger's bucket is a random one, so a lookup that misses reads at most 1 plus their sum
-/// records on average. The paper prints the Poisson limit of these shares in Table I. Tested by
-/// `table_one`.
-pub fn extension_share(layout: &Layout, keys: u64) -> (f64, f64) {
-    let share = 1.0 / layout.buckets as f64;
-    let w1 = u64::from(layout.level1);
-    let above = |load, exists: bool| if exists { binomial_above(keys, share, load) } else { 0.0 };
-    let second = above(w1, layout.second > 0);
-    (second, above(w1 + u64::from(layout.level2), layout.third > 0))
 }

@@ -58,30 +58,15 @@ impl Shape {
         f64::from(self.hashes) * self.keys as f64 / self.positions as f64
     }
 
-    fn throws(&self) -> u64 {
+    /// kn.
+    pub fn throws(&self) -> u64 {
         self.keys.saturating_mul(self.hashes.into())
-    }
-
-    /// p = e^(-kn/m), as printed (section II-A): the limit of [`exact_zeros`](Self::exact_zeros), below which it
-    /// stays by x / 2m in proportion. Tested by `limits`.
-    pub fn zeros(&self) -> f64 {
-        libm::exp(-self.load())
     }
 
     /// (1 - 1/m)^(kn), as printed (section II-A) before the limit is taken: the exact mean share of zeros, for every
     /// m and n. Tested by `limits`.
     pub fn exact_zeros(&self) -> f64 {
         libm::exp(self.throws() as f64 * libm::log1p(-1.0 / self.positions as f64))
-    }
-
-    /// Theorem 1, as printed (appendix): Pr[|X - mp| > epsilon m] < 2 e^(-epsilon^2 m^2 / 2nk), X being the number of
-    /// zeros. It holds around the exact mean, m times [`exact_zeros`](Self::exact_zeros); the martingale of the proof is the
-    /// expected number given the first hashes, not their number so far, which only falls (notes, erratum C). For every
-    /// epsilon. It promises little: 0.99 at five standard deviations of a filter of 140,000 bits, where the truth is some
-    /// 10^-6. Tested by `theorem_one`.
-    pub fn zeros_bound(&self, epsilon: f64) -> f64 {
-        let away = epsilon * self.positions as f64;
-        2.0 * libm::exp(-away * away / (2.0 * self.throws() as f64))
     }
 
     /// f = (1 - p)^k, as printed (section II-A). The limit of [`bloom::model::rate`](crate::bloom::model::rate),
@@ -118,9 +103,8 @@ impl Shape {
 
     /// The standard deviation of the message's length from one filter to the next, in bits.
     ///
-    /// The paper bounds it by Azuma's inequality (Theorem 1, [`zeros_bound`](Self::zeros_bound)), which says nothing at these
-    /// sizes.
-    /// Ours: the length is nearly linear in the number of ones with slope log2((1-q)/q), so it is that slope times
+    /// The paper bounds it by Azuma's inequality (Theorem 1), which says nothing at these
+    /// sizes. Ours: the length is nearly linear in the number of ones with slope log2((1-q)/q), so it is that slope times
     /// the standard deviation of the number, exact for a filter and in the limit for a delta
     /// ([`delta_share`]) and for counters. At q = 1/2 the slope is 0, and so is the deviation but for a
     /// fraction of a bit, downwards. Tested by `sizes`, `counter_lengths`.
@@ -144,13 +128,6 @@ impl Shape {
         let load = self.load();
         delta_share((1.0 - changed) * load, changed * load, changed * load)
     }
-
-    /// Bits of the counters in unary, a one for each count and a zero behind: m (1 + x). Not in the paper;
-    /// notes, section 2.5: it is the Huffman code where x = ln 2. Exact for every m and n. Tested by
-    /// `counting_filters`.
-    pub fn unary_bits(&self) -> f64 {
-        self.positions as f64 * (1.0 + self.load())
-    }
 }
 
 /// H(q) = -q log2 q - (1-q) log2(1-q), as printed (section II-B), with H(0) = H(1) = 0. Keeps its digits for small q,
@@ -173,26 +150,6 @@ fn slope(share: f64) -> f64 {
 /// f = (1 - e^-x)^k of a load x = kn/m, for k that need not be whole: Figures 1 and 2 are drawn so.
 pub fn limit_rate(load: f64, hashes: f64) -> f64 {
     libm::pow(-libm::expm1(-load), hashes)
-}
-
-/// beta = f^(n/z) = e^(-ln p ln(1-p) / H(p)), as printed (2): the rate that a bit of message for each key
-/// buys. It is largest at p = 1/2 (0.6185) and falls to 1/2 at both ends, slowly: 0.596 at 0.9, 0.546 at 0.999. For
-/// 0 < p < 1. Tested by `limits`.
-pub fn beta(zeros: f64) -> f64 {
-    libm::exp(-libm::log(zeros) * libm::log1p(-zeros) / entropy(zeros))
-}
-
-/// gamma = p / ln(1-p) + (1-p) / ln p, as printed below (2), with beta = 2^(1/gamma): least at p = 1/2
-/// (-1.4427), -1 at both ends. For 0 < p < 1. Tested by `limits`.
-pub fn gamma(zeros: f64) -> f64 {
-    zeros / libm::log1p(-zeros) + (1.0 - zeros) / libm::log(zeros)
-}
-
-/// beta for deltas, e^(-ln p ln(1-p) / H(2p(1 - p^c))), as printed (section IV): falls to 2^(-1/2c) as p
-/// goes to 1, just as slowly. For 0 < p < 1 and 0 < c <= 1. Tested by `limits`.
-pub fn delta_beta(zeros: f64, changed: f64) -> f64 {
-    let ones = -2.0 * zeros * libm::expm1(changed * libm::log(zeros));
-    libm::exp(-libm::log(zeros) * libm::log1p(-zeros) / entropy(ones))
 }
 
 /// q, the share of ones in a delta, and the variance of their number for each position, given the loads of the keys

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::balanced::{Balanced, BalancedParams, Mht, Scheme, Sequential, Single as OneChoice};
-use tamis::internals::balanced::model::{Single, load_variance, mht_budget, mht_share, mht_sizes};
+use tamis::internals::balanced::model::mht_sizes;
 use tamis::{Digest, Filter, Hasher, Insert, Params, Stored};
 
 use super::trials::{
@@ -10,6 +10,7 @@ use super::trials::{
 };
 use crate::keys::KeyStream;
 use crate::loads::Walk;
+use crate::papers::balanced::{Single, load_variance, mht_budget, mht_share};
 use crate::plot::{Axis, Mark, Plot, Point, Series};
 use crate::reproduce::{Claim, Effort, Estimate, Experiment, Item, Results, Row, Trouble, Unit};
 

@@ -6,9 +6,9 @@ mod trials;
 use std::f64::consts::LN_2;
 
 use tamis::balanced::Balanced;
-use tamis::internals::balanced::model::{Bound, load_variance};
 use tamis::{Prediction, Stored};
 
+use crate::papers::balanced::{Bound, load_variance};
 use crate::plot::{Axis, Mark, Plot, Point, Series};
 use crate::reproduce::{Claim, Document, Estimate, Item, Results, Row, Trouble, Unit, oracle};
 

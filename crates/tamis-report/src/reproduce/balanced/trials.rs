@@ -6,10 +6,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use tamis::balanced::{Balanced, BalancedParams, Mht, Scheme, Sequential, Single as OneChoice};
 use tamis::bloom::{BlockedParams, BloomParams};
-use tamis::internals::balanced::model::{
-    Bound, Single, Stranger, approximate_block_rate, counter_bits, mean_cost, mht_least_overflow,
-    mht_share, mht_sizes, sequential_least_overflow,
-};
+use tamis::internals::balanced::model::{counter_bits, mht_sizes};
 use tamis::internals::bloom::model::{blocked_rate, rate as plain_rate};
 use tamis::internals::compressed::model::limit_rate;
 use tamis::internals::math::solve::bisect;
@@ -17,6 +14,10 @@ use tamis::{BlockedBloom, Bloom, Digest, Filter, Hasher, Insert, Label, Params, 
 
 use crate::keys::KeyStream;
 use crate::loads::{Walk, thrown_and_levelled};
+use crate::papers::balanced::{
+    Bound, Single, Stranger, approximate_block_rate, mean_cost, mht_least_overflow, mht_share,
+    sequential_least_overflow,
+};
 use crate::reproduce::{Effort, Experiment, Trouble};
 
 /// Choices of a key, and blocks read for an insertion, in the paper's examples.

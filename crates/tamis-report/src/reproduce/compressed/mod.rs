@@ -5,8 +5,9 @@ mod trials;
 use tamis::bloom::BloomParams;
 use tamis::internals::bloom::model::rate as exact_rate;
 use tamis::internals::compressed::elias_fano::EliasFano;
-use tamis::internals::compressed::model::{beta, counter_entropy, gamma, limit_rate};
+use tamis::internals::compressed::model::{counter_entropy, limit_rate};
 
+use crate::papers::compressed::{beta, gamma, zeros_bound};
 use crate::plot::{Axis, Mark, Plot, Point, Series};
 use crate::reproduce::estimate::reach;
 use crate::reproduce::{Claim, Document, Estimate, Item, Results, Row, Trouble, Unit, oracle};
@@ -350,7 +351,7 @@ fn theorem_one(results: &Results) -> Result<Item, Trouble> {
     ];
     for away in [20.0, 28.0, 40.0] {
         let far = counts.iter().filter(|&zeros| (zeros - mean).abs() > away).count() as u64;
-        let bound = SMALL.zeros_bound(away / SMALL.positions as f64);
+        let bound = zeros_bound(&SMALL, away / SMALL.positions as f64);
         rows.push(
             Row::new(format!("share of filters that are more than {away} zeros away"))
                 .claims("below the bound", Claim::AtMost(bound))

@@ -5,12 +5,12 @@ use tamis::bloom::{BloomParams, CountingParams};
 use tamis::internals::coder::{Coder, Effort as Packing, encode_as};
 use tamis::internals::compressed::elias_fano::EliasFano;
 use tamis::internals::compressed::model::{Message, Shape, entropy};
-use tamis::internals::compressed::sorted_list::SortedList;
 use tamis::internals::math::solve::bisect;
 use tamis::{Bloom, CountingBloom, Digest, Filter, Hasher, Insert, Label, Stored};
 
 use crate::keys::KeyStream;
 use crate::memory;
+use crate::papers::compressed::SortedList;
 use crate::reproduce::{Effort, Experiment, Trouble, built};
 
 pub(super) const N: u64 = 10_000;
@@ -95,7 +95,8 @@ fn send(sent: Sent, seed: u64) -> Result<Bytes, Trouble> {
         }
     }
     // The frame's first byte, and the count of ones that the coder with one probability needs.
-    let coded = |coder| encode_as(coder, &words, sent.array.positions()).len() as u64;
+    let ones = words.iter().map(|word| u64::from(word.count_ones())).sum();
+    let coded = |coder| encode_as(coder, &words, sent.array.positions(), ones).len() as u64;
     Ok(Bytes { fixed: coded(Coder::Static) - 1, adaptive: coded(Coder::Adaptive) - 1 })
 }
 

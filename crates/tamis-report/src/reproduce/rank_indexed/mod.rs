@@ -4,12 +4,13 @@ mod sizes;
 mod trials;
 
 use tamis::Kind;
-use tamis::internals::dleft::model as dleft;
 use tamis::internals::math::solve::first_true;
 use tamis::internals::math::tail::{binomial_above, poisson_above};
 use tamis::internals::rank_indexed::model::{self, Layout};
 use tamis::internals::rank_indexed::optimise::{Demand, optimise};
 
+use crate::papers::dleft;
+use crate::papers::rank_indexed::extension_share;
 use crate::plot::{Axis, Mark, Plot, Series};
 use crate::reproduce::built::{self, Purpose};
 use crate::reproduce::{Claim, Document, Estimate, Item, Results, Row, Trouble, Unit, oracle};
@@ -200,7 +201,7 @@ fn table_two(results: &Results, tables: &[Vec<Table>]) -> Result<Item, Trouble> 
         let mean = |of: fn(&Beyond) -> u64| {
             Estimate::mean(&throws.iter().map(|throw| of(throw) as f64).collect::<Vec<f64>>())
         };
-        let (second, third) = model::extension_share(layout, N);
+        let (second, third) = extension_share(layout, N);
         let buckets = layout.buckets as f64;
         rows.push(
             Row::new(format!("{name}: second-level extensions in use"))

@@ -1,12 +1,13 @@
 //! Tables III to V of document 000: sizes of the schemes, each computed twice.
 
-use tamis::internals::rank_indexed::model::{self, Layout};
+use tamis::internals::rank_indexed::model::Layout;
 use tamis::internals::rank_indexed::optimise::{Demand, complete};
 
 use super::trials::{
     N, Printed, Table, d_left, d_left_counting, d_left_packed, more_percent, printed_rows,
     standard, uncompressed,
 };
+use crate::papers::rank_indexed::trimmed_bits_per_key;
 use crate::reproduce::{Claim, Estimate, Item, Row, oracle};
 
 use super::{LINES, WHOLE_LINES};
@@ -275,7 +276,7 @@ pub(super) fn table_five(tables: &[Vec<Table>]) -> Item {
         let sent = tables.iter().map(|table| table.wire_bytes as f64 * 8.0 / N as f64);
         rows.push(
             Row::new(format!("{}: Rank packed, as sent", printed.name))
-                .predicted(model::trimmed_bits_per_key(&printed.layout, N))
+                .predicted(trimmed_bits_per_key(&printed.layout, N))
                 .measured(Estimate::mean(&sent.collect::<Vec<f64>>()))
                 .slack(8.0 * 200.0 / N as f64, "Header, params and checksums: 192 bytes."),
         );

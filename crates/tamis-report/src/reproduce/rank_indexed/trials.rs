@@ -1,8 +1,7 @@
 //! The layouts that document 000 prints, the sizes of its rivals, and tables that are built.
 
 use serde::{Deserialize, Serialize};
-use tamis::internals::compressed::model::{beta, entropy};
-use tamis::internals::dleft::model as dleft;
+use tamis::internals::compressed::model::entropy;
 use tamis::internals::math::solve::bisect;
 use tamis::internals::rank_indexed::model::Layout;
 use tamis::rank_indexed::{RankCounting, RankIndexed, RankParams};
@@ -11,6 +10,8 @@ use tamis::{Digest, Filter, Hasher, Insert, Kind, Label, Stored};
 use crate::keys::KeyStream;
 use crate::loads::thrown;
 use crate::memory;
+use crate::papers::compressed::beta;
+use crate::papers::dleft;
 use crate::reproduce::{Effort, Experiment, Trouble, built};
 
 pub(super) const N: u64 = 100_000;

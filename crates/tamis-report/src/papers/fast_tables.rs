@@ -1,4 +1,4 @@
-//! What theory says of the tables: nodes read for a hit and for a miss.
+//! Document 002, fast hash tables: what theory says of them, nodes read for a hit and for a miss.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -19,12 +19,11 @@
 //! **Pruned.** No closed form is known; U and S lie below those of the basic table. A miss is turned away on chip unless
 //! all k counters are above 0.
 //!
-//! The forms are checked against tables by `tests/papers_fast_table.rs`.
+//! The forms are checked against tables by `tests/library/papers_fast_table.rs` of the testkit.
 
-use crate::math::solve::bisect;
-use crate::math::tail::poisson_above;
-
-use super::params::MAX_HASHES;
+use tamis::internals::fast_table::MAX_HASHES;
+use tamis::internals::math::solve::bisect;
+use tamis::internals::math::tail::poisson_above;
 
 /// U of the basic table at λ for k buckets a key: the mean of the least of k Poisson counters.
 fn least_of(k: u32, lambda: f64) -> f64 {

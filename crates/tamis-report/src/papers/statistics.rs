@@ -1,7 +1,14 @@
-//! Confidence intervals for a measured rate, and the normal quantile.
+//! Confidence intervals for a measured rate, the normal quantile, and the other side of the library's
+//! tails and incomplete functions.
+//!
+//! As in the library every transcendental goes through `libm`, and no function panics: an argument
+//! outside the stated domain gives NaN or a documented value. Tested by `tests/library/math.rs` of
+//! the testkit.
 
-use super::gamma::{ln_beta_lower, ln_gamma_q};
-use super::solve::bisect;
+use tamis::internals::math::gamma::{
+    Tail, ln_beta_lower, ln_complement, ln_gamma_p, smaller_gamma,
+};
+use tamis::internals::math::solve::bisect;
 
 /// The Clopper-Pearson interval for the success probability after `successes` of `trials`: it
 /// covers the truth with at least this `confidence`, in [0, 1]. Relative error below 1e-9 for up
@@ -74,4 +81,60 @@ fn tail_quantile(tail: f64) -> f64 {
         z += (ln_reached - ln_tail) * mills;
     }
     z
+}
+
+/// Lower regularised incomplete gamma function P(a, x); see [`ln_gamma_p`].
+pub fn gamma_p(a: f64, x: f64) -> f64 {
+    libm::exp(ln_gamma_p(a, x))
+}
+
+/// Upper regularised incomplete gamma function Q(a, x); see [`ln_gamma_q`].
+pub fn gamma_q(a: f64, x: f64) -> f64 {
+    libm::exp(ln_gamma_q(a, x))
+}
+
+/// ln Q(a, x) for finite a > 0 and x >= 0, NaN elsewhere. As accurate as [`ln_gamma_p`]; for a
+/// below 1 a small Q at small x is a complement and loses digits in proportion to 1 / a.
+pub fn ln_gamma_q(a: f64, x: f64) -> f64 {
+    match smaller_gamma(a, x) {
+        Tail::Lower(ln) => ln_complement(ln),
+        Tail::Upper(ln) => ln,
+    }
+}
+
+/// Regularised incomplete beta function I(x; a, b); see [`ln_beta_i`].
+pub fn beta_i(a: f64, b: f64, x: f64) -> f64 {
+    libm::exp(ln_beta_i(a, b, x))
+}
+
+/// ln I(x; a, b) for finite a, b > 0 and 0 <= x <= 1, NaN elsewhere. The relative error of I is
+/// below 1e-9 for a, b from 1 to 1e10 and I >= 1e-300, and grows with |ln I| below.
+pub fn ln_beta_i(a: f64, b: f64, x: f64) -> f64 {
+    ln_beta_lower(a, b, x, 1.0 - x)
+}
+
+/// ln `Pr[X <= k]` for X Poisson with this mean >= 0; NaN for a negative mean.
+pub fn ln_poisson_at_most(k: u64, mean: f64) -> f64 {
+    ln_gamma_q(k as f64 + 1.0, mean)
+}
+
+/// ln `Pr[X <= k]` for X binomial with n trials of probability p; NaN for p outside [0, 1].
+pub fn ln_binomial_at_most(n: u64, p: f64, k: u64) -> f64 {
+    if !(0.0..=1.0).contains(&p) {
+        f64::NAN
+    } else if k >= n {
+        0.0
+    } else {
+        ln_beta_lower((n - k) as f64, k as f64 + 1.0, 1.0 - p, p)
+    }
+}
+
+/// `Pr[X <= k]`; see [`ln_poisson_at_most`].
+pub fn poisson_at_most(k: u64, mean: f64) -> f64 {
+    libm::exp(ln_poisson_at_most(k, mean))
+}
+
+/// `Pr[X <= k]`; see [`ln_binomial_at_most`].
+pub fn binomial_at_most(n: u64, p: f64, k: u64) -> f64 {
+    libm::exp(ln_binomial_at_most(n, p, k))
 }

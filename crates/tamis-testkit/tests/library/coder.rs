@@ -1,16 +1,55 @@
 //! Round trips, sizes against the paper and against `constriction`, and hostile bytes.
 
-extern crate std;
-
-use alloc::{vec, vec::Vec};
-
 use constriction::stream::{Encode, model::UniformModel, queue::DefaultRangeEncoder};
 use proptest::prelude::*;
 
-use super::*;
-use crate::traffic::model::{Message, Shape};
+use tamis::internals::coder::gaps::{Sorted, encode_sorted};
+use tamis::internals::coder::range::{self, Adaptive, Static};
+use tamis::internals::coder::{
+    BITS_PER_BYTE, Coder, CoderError, Effort, FLIPPED, PieceReader, check, choose, decode_into,
+    encode, encode_pieces, entropy_bits, numbers, pieces, predicted_bits,
+};
+use tamis::internals::compressed::model::{Message, Shape};
 
 const CODERS: [Coder; 5] = [Coder::Plain, Coder::Static, Coder::Adaptive, Coder::Rans, Coder::Gaps];
+
+fn encode_as(coder: Coder, words: &[u64], bits: u64) -> Vec<u8> {
+    tamis::internals::coder::encode_as(coder, words, bits, count_ones(words))
+}
+
+/// The array in a frame, as readers of files decode it: checked before there is any memory.
+fn decode(frame: &[u8], bits: u64) -> Result<Vec<u64>, CoderError> {
+    check(frame, bits)?;
+    let mut words = vec![0; bits.div_ceil(64) as usize];
+    decode_into(frame, bits, &mut words)?;
+    Ok(words)
+}
+
+/// The `count` numbers that [`encode_sorted`] coded.
+fn decode_sorted(bytes: &[u8], count: u64, universe: u64) -> Result<Vec<u64>, CoderError> {
+    let mut sorted = Sorted::new(bytes, count, universe)?;
+    let mut values = Vec::new();
+    while let Some(value) = sorted.read_next()? {
+        values.push(value);
+    }
+    Ok(values)
+}
+
+fn count_ones(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// Whether no bit behind the last is set.
+fn padding_is_zero(words: &[u64], bits: u64) -> bool {
+    (bits..words.len() as u64 * 64).all(|at| words[(at / 64) as usize] >> (at % 64) & 1 == 0)
+}
+
+/// Exchanges zeros and ones, and leaves the bits behind the last alone.
+fn flip(words: &mut [u64], bits: u64) {
+    for position in 0..bits {
+        words[(position / 64) as usize] ^= 1 << (position % 64);
+    }
+}
 
 /// A small generator with a fixed sequence.
 struct Random(u64);
@@ -125,11 +164,11 @@ fn sizes_of_the_paper() {
         let payload = range::encode(&words, bits, Static::new(bits, expected));
         assert!(payload.len() <= 10_000);
         fixed += payload.len();
-        let payload = range::encode(&words, bits, Adaptive::new());
+        let payload = range::encode(&words, bits, Adaptive::default());
         assert!(payload.len() <= 10_000);
         adaptive += payload.len();
         let mut decoded = vec![0; words.len()];
-        range::decode(&payload, &mut decoded, bits, Adaptive::new()).unwrap();
+        range::decode(&payload, &mut decoded, bits, Adaptive::default()).unwrap();
         assert_eq!(decoded, words);
 
         let bits = 320_000;
@@ -142,14 +181,14 @@ fn sizes_of_the_paper() {
         // q = 2 p (1 - p^c) with p = exp(-kn/m) and c = 500 / 10000.
         let expected = bits as f64 * 2.0 * libm::exp(-0.0625) * (1.0 - libm::exp(-0.0625 * 0.05));
         delta += range::encode(&change, bits, Static::new(bits, expected as u64)).len();
-        adaptive_delta += range::encode(&change, bits, Adaptive::new()).len();
+        adaptive_delta += range::encode(&change, bits, Adaptive::default()).len();
         let ones = count_ones(&change);
         counted_delta += range::encode(&change, bits, Static::new(bits, ones)).len();
     }
     let [fixed, adaptive, delta, adaptive_delta, counted_delta] =
         [fixed, adaptive, delta, adaptive_delta, counted_delta].map(|sum| sum as f64 / 300.0);
-    std::println!("static {fixed:.2}, adaptive {adaptive:.2}");
-    std::println!(
+    println!("static {fixed:.2}, adaptive {adaptive:.2}");
+    println!(
         "delta: static {delta:.2}, adaptive {adaptive_delta:.2}, from the count {counted_delta:.2}"
     );
     assert!((fixed - 9904.8).abs() < 2.0, "{fixed}");
@@ -303,7 +342,7 @@ fn sorted_numbers() {
             }
             if count == 3000 && universe == 1 << 40 {
                 // log2 C(n + U - 1, n) is n (log2(U / n) + 1.4427) to many digits.
-                let bound = 3000.0 * (40.0 - libm::log2(3000.0) + core::f64::consts::LOG2_E);
+                let bound = 3000.0 * (40.0 - libm::log2(3000.0) + std::f64::consts::LOG2_E);
                 let above = bytes.len() as f64 * 8.0 / bound;
                 assert!((0.999..1.006).contains(&above), "{above}");
             }

@@ -4,11 +4,11 @@
 //! interpolation search finds an index in O(log log n) steps on average. Here n counts keys; ours holds the
 //! distinct positions, x = m (1 - p) of them, at ceil(log2 m) bits each. Holds for any sorted positions; the mean
 //! number of steps only for those that hashing spread. It is here for comparison:
-//! [`EliasFano`](super::elias_fano::EliasFano) takes fewer bits and fewer steps. Tested by `list_forms`.
+//! [`EliasFano`](tamis::internals::compressed::elias_fano::EliasFano) takes fewer bits and fewer steps. Tested by `list_forms`.
 
-use super::{PositionsError, visit};
-use crate::bits::{Line, MAX_FIELD_WIDTH, Packed, Words};
-use crate::spec::Invalid;
+use tamis::Invalid;
+use tamis::internals::bits::{Line, MAX_FIELD_WIDTH, Packed, Words};
+use tamis::internals::compressed::elias_fano::{PositionsError, visit};
 
 /// After so many probes the search halves: spread positions rarely need more, and chosen ones could make each
 /// probe gain a single place.

@@ -1,4 +1,4 @@
-//! Theorem 1: how evenly keys can lie at all, for so many looks at blocks.
+//! Theorem 1: how evenly keys can lie at all, for a number of looks at blocks.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -13,12 +13,13 @@
 //! P(i) = Q(i) below k0, and the rest lies on k0 and k0 + 1 so that the mean is r (1 - gamma). A finite k0 exists only if
 //! a > 1 - gamma; at a = 1 and gamma = 0 the limit is Poisson with mean r.
 //!
-//! Where we differ: the printed sum runs over j, and k0 = 0 needs e0 = 0 (errata 1). Tested by `tests/papers_balanced.rs`,
-//! Figure 2.
+//! Where we differ: the printed sum runs over j, and k0 = 0 needs e0 = 0 (errata 1). Tested by
+//! `figure_two_the_bound` and
+//! `the_bound_is_what_greedy_removal_leaves`.
 
-use alloc::vec::Vec;
+use tamis::internals::math::tail::{poisson_above, poisson_pmf};
 
-use crate::math::tail::{poisson_above, poisson_at_most, poisson_pmf};
+use crate::papers::statistics::poisson_at_most;
 
 /// The law of loads that no scheme beats.
 #[derive(Clone, Debug, PartialEq)]
