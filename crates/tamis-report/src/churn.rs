@@ -1,4 +1,5 @@
-//! The experiment of paper 003: a filter whose keys come and go, and the standard counting filter beside it.
+//! The experiment of paper 003: a filter whose keys come and go, and the standard counting filter
+//! beside it.
 
 use serde::Serialize;
 use tamis::bloom::CountingParams;
@@ -17,7 +18,7 @@ pub struct Churn {
     pub keys: u64,
     /// Steps, each of which removes a random key and inserts a new one.
     pub steps: u64,
-    /// Strangers asked for at the end.
+    /// Absent keys asked for at the end.
     pub queries: u64,
     /// Which keys.
     pub seed: u64,
@@ -32,7 +33,7 @@ pub struct DLeftTrial {
     pub largest_count: u64,
     /// Insertions that found all their buckets full: each would be an overflow without moves.
     pub full_insertions: u64,
-    /// The most entries that the stash ever held.
+    /// The most entries that the overflow ever held.
     pub stashed: u64,
     /// Buckets of the last subtable that were full, summed over `looks`.
     pub last_full: u64,
@@ -65,9 +66,9 @@ impl CountingTrial {
 pub struct Answers {
     /// Members that were not found, or could not be removed: 0, or there is a fault.
     pub false_negatives: u64,
-    /// Strangers that were let through.
+    /// Absent keys that were answered yes.
     pub false_positives: u64,
-    /// Strangers asked for.
+    /// Absent keys asked for.
     pub queries: u64,
     /// Whether nothing was left when all keys had been removed.
     pub empties: bool,
@@ -146,7 +147,8 @@ impl Churn {
             if number >= self.keys {
                 let leaves = (random.word(number) % self.keys.max(1)) as usize;
                 let leaver = members.swap_remove(leaves);
-                // One that cannot be removed is noticed at the end, when the filter does not empty.
+                // One that cannot be removed is noticed at the end, when the filter does not
+                // empty.
                 let _ = filter.remove_digest(leaver);
             }
             members.push(digest);

@@ -39,17 +39,17 @@ fn needs(keys: u64) -> [Need; 3] {
     [
         Need {
             title: "A set that is mostly read",
-            text: "Keys are added now and then, and asked for all the time: 1% of the strangers may pass.",
+            text: "Keys are added now and then, and asked for all the time: 1% of the absent keys may pass.",
             goal: goal(0.01, &[insert], Minimise::Balanced),
         },
         Need {
             title: "A set whose keys come and go",
-            text: "Keys are removed as well; 0.1% of the strangers may pass.",
+            text: "Keys are removed as well; 0.1% of the absent keys may pass.",
             goal: goal(0.001, &[insert, remove], Minimise::Balanced),
         },
         Need {
             title: "A set shared over the network",
-            text: "Peers hold copies and get what changed, 1% of the keys at a time, in the fewest bytes; 0.1% may pass.",
+            text: "Peers hold copies and get what changed, 1% of the keys at a time, in the fewest bytes; 0.1% of the absent keys may pass.",
             goal: goal(0.001, &[insert], Minimise::Wire),
         },
     ]
@@ -168,7 +168,7 @@ struct Keys {
     /// What comes when the first of the members go.
     newcomers: Vec<String>,
     strangers: Vec<String>,
-    /// Members and strangers by turns.
+    /// Members and absent keys by turns.
     asked: Vec<String>,
 }
 
@@ -194,7 +194,7 @@ impl Keys {
     }
 }
 
-/// Runs the demo on so many keys. `progress` is told the share that is done.
+/// Runs the demo on `keys` keys. `progress` is told the share that is done.
 pub fn run(keys: u64, seed: u64, progress: &mut dyn FnMut(f64)) -> Result<Demo, Failure> {
     let keys = keys.max(1);
     let all = Keys::new(keys, seed);

@@ -2,16 +2,17 @@
 
 use tamis::{Digest, Hasher};
 
-/// A stream of keys: members and strangers, all different from each other.
+/// A stream of keys: members, which go into a filter, and absent keys, all different from each
+/// other.
 ///
-/// Keys are eight bytes: a bijection of the seed and a running number. Members count up from 0, strangers from
-/// 2^63, so no stranger is ever a member.
+/// Keys are eight bytes: a bijection of the seed and a running number. Members count up from 0,
+/// absent keys from 2^63, so that no absent key is a member.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyStream {
     offset: u64,
 }
 
-/// The running number of the first stranger.
+/// The running number of the first absent key.
 const STRANGERS: u64 = 1 << 63;
 
 impl KeyStream {
@@ -26,7 +27,7 @@ impl KeyStream {
         Digest(index ^ self.offset).word(1)
     }
 
-    /// Stranger number `index`.
+    /// Absent key number `index`.
     pub fn stranger(self, index: u64) -> u64 {
         self.member(STRANGERS | index)
     }
@@ -40,7 +41,7 @@ impl KeyStream {
         range.map(move |index| hasher.digest(&self.member(index)))
     }
 
-    /// Digests of the strangers in a range of numbers.
+    /// Digests of the absent keys in a range of numbers.
     pub fn strangers(
         self,
         hasher: Hasher,
@@ -64,7 +65,7 @@ const CONSONANTS: [&str; 20] = [
 ];
 const VOWELS: [&str; 5] = ["a", "e", "i", "o", "u"];
 const ENDINGS: [&str; 6] = ["com", "org", "net", "io", "de", "fr"];
-/// The running number of the first stranger.
+/// The running number of the first absent key.
 const TEXT_STRANGERS: u64 = 1 << 38;
 
 impl TextStream {
@@ -78,7 +79,7 @@ impl TextStream {
         if index.is_multiple_of(2) { self.address(index) } else { self.word(index) }
     }
 
-    /// Stranger number `index`, below 2^38.
+    /// Absent key number `index`, below 2^38.
     pub fn stranger(self, index: u64) -> String {
         self.member(TEXT_STRANGERS + index)
     }

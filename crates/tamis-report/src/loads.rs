@@ -24,7 +24,7 @@ impl Source {
     }
 }
 
-/// The loads of so many blocks after each of the keys has gone to a random one.
+/// The loads of `blocks` blocks after each of `keys` keys has gone to a random one.
 pub fn thrown(blocks: u64, keys: u64, seed: u64) -> Vec<u32> {
     let mut source = Source::new(seed);
     let mut loads = vec![0; blocks as usize];
@@ -34,8 +34,8 @@ pub fn thrown(blocks: u64, keys: u64, seed: u64) -> Vec<u32> {
     loads
 }
 
-/// What is left when surplus keys are taken away from the fullest blocks: the bound of paper 001, Theorem 1, built as its proof
-/// builds it.
+/// The loads after `thrown_keys` keys were thrown and all beyond `keys` were removed from the
+/// fullest blocks: the bound of paper 001, Theorem 1, built as its proof builds it.
 pub fn thrown_and_levelled(blocks: u64, thrown_keys: u64, keys: u64, seed: u64) -> Vec<u32> {
     let mut loads = thrown(blocks, thrown_keys, seed);
     loads.sort_unstable();
@@ -48,8 +48,9 @@ pub fn thrown_and_levelled(blocks: u64, thrown_keys: u64, keys: u64, seed: u64) 
     loads
 }
 
-/// A walk of paper 001: a key tries a block of each subtable (or of the one table) until one takes it. A block below the threshold takes
-/// any key, one at the threshold takes it with the chance of the coin, one above refuses.
+/// A walk of paper 001: a key tries a block of each subtable (or of the one table) until one takes
+/// it. A block below the threshold takes any key, one at the threshold takes it with the chance of
+/// the coin, one above refuses.
 #[derive(Clone, Debug)]
 pub struct Walk {
     /// Blocks of each choice's subtable.
@@ -76,12 +77,13 @@ pub struct Walked {
 }
 
 impl Walk {
-    /// Lets so many keys walk. After each of them `watch` sees the loads, for curves over time.
+    /// Lets `keys` keys walk. After each of them `watch` sees the loads, for curves over time.
     pub fn run(&self, keys: u64, seed: u64, watch: impl FnMut(u64, &[u32])) -> Walked {
         self.walk(keys, u64::MAX, seed, watch)
     }
 
-    /// The same, until so many blocks have been read: a key that might read one more than are left is listed without a look.
+    /// The same, until `budget` blocks have been read. A key that might read more blocks than are
+    /// left is listed without reading any.
     pub fn run_within(&self, keys: u64, budget: u64, seed: u64) -> Walked {
         self.walk(keys, budget, seed, |_, _| {})
     }

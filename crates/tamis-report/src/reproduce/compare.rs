@@ -104,7 +104,7 @@ fn curves(
 ) -> Result<Item, Trouble> {
     // 38 bits per key of `counting` would press all others to the ground.
     let up = Axis::linear(label).over(0.0, 44.0);
-    let mut plot = Plot::new(name, Axis::log("rate (share of strangers that pass)"), up);
+    let mut plot = Plot::new(name, Axis::log("rate (share of absent keys that pass)"), up);
     let bound = rates().map(|rate| (rate, -rate.log2()));
     plot = plot.with(Series::line("information bound", bound).coloured(6).dashed(2));
     let mut rows = Vec::new();

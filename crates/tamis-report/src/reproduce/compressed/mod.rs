@@ -256,7 +256,7 @@ fn figure(results: &Results, name: &'static str, bits: f64, most: u32) -> Result
     let plot = Plot::new(
         name,
         Axis::linear("hash functions, k"),
-        Axis::log("rate (share of strangers that pass)"),
+        Axis::log("rate (share of absent keys that pass)"),
     )
     .with(Series::line("compressed", compressed_line).coloured(0))
     .with(Series::marks("compressed, measured", compressed).marked(Mark::Ring).coloured(0))

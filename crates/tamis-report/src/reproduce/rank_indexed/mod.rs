@@ -308,7 +308,7 @@ fn figure(
                 ),
         );
     }
-    let rate = Axis::log("rate (share of strangers that pass)");
+    let rate = Axis::log("rate (share of absent keys that pass)");
     let mut plot = Plot::new(name, rate, Axis::linear("memory, bits per key"));
     for (number, (name, value, _)) in others.into_iter().enumerate() {
         plot = plot.with(Series::line(name, curve(|rate| Some(value(rate)))).coloured(6 + number));
