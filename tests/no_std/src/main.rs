@@ -1,4 +1,5 @@
-//! A program without the standard library that links the library and uses it: it exits with 0, or panics and exits with 101.
+//! A program without the standard library that links the library and uses it: it exits with 0, or
+//! panics and exits with 101.
 //!
 //! Of libc it takes what starts it, `write` and `_exit`.
 
@@ -29,7 +30,8 @@ const SIZE: usize = 64 << 20;
 // SAFETY: `used` hands out each byte of `memory` once.
 unsafe impl Sync for Bump {}
 
-// SAFETY: what is returned lies inside `memory`, is aligned, and overlaps nothing that was returned before.
+// SAFETY: what is returned lies inside `memory`, is aligned, and overlaps nothing that was
+// returned before.
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let start = self.memory.get().cast::<u8>();
@@ -72,7 +74,8 @@ fn panic(info: &PanicInfo) -> ! {
     unsafe { _exit(101) }
 }
 
-// The `alloc` of a target with unwinding names these two, though nothing unwinds where a panic aborts.
+// The `alloc` of a target with unwinding names these two, though nothing unwinds where a panic
+// aborts.
 
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
