@@ -144,5 +144,5 @@ pub use wire::{ContentId, Encoded};
 
 /// The README's Rust example, run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;
