@@ -85,6 +85,10 @@ pub mod partitioned {
     }
 }
 
+pub mod permutation {
+    pub use crate::permutation::*;
+}
+
 pub mod rank_indexed {
     pub mod model {
         pub use crate::rank_indexed::model::*;

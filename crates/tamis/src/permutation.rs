@@ -9,10 +9,10 @@ use crate::digest::Digest;
 /// identities have the same choices, and buckets overflow. Multipliers with a relation shorter
 /// than this are not taken. (The paper's example would have 2193 full insertions in 2^20 steps
 /// with multipliers that have one of length 2, and 3.6 with 1, 3, 5, 7.)
-const SHORTEST_RELATION: u64 = 100;
+pub const SHORTEST_RELATION: u64 = 100;
 /// In a small universe almost no pair keeps that distance. There the shortest relation must have
 /// this share of the longest possible one, the square root of U.
-const SMALL_UNIVERSE_SHARE: u64 = 4;
+pub const SMALL_UNIVERSE_SHARE: u64 = 4;
 /// How many multipliers are tried before the best of them is taken.
 const TRIES: u64 = 256;
 /// Multipliers are drawn from this: digits of pi. Frozen: stored filters depend on it.
@@ -20,19 +20,21 @@ const SOURCE: Digest = Digest(0x243f_6a88_85a3_08d3);
 
 /// h -> factor h mod universe, for a universe below 2^63.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Permutation {
+pub struct Permutation {
     factor: u64,
     /// floor(factor 2^64 / universe), which saves the division.
     quotient: u64,
 }
 
 impl Permutation {
-    pub(crate) fn new(factor: u64, universe: u64) -> Self {
+    /// By this factor, which has none in common with the universe.
+    pub fn new(factor: u64, universe: u64) -> Self {
         Self { factor, quotient: ((u128::from(factor) << 64) / u128::from(universe)) as u64 }
     }
 
+    /// Where a number below the universe goes.
     #[inline]
-    pub(crate) fn apply(self, number: u64, universe: u64) -> u64 {
+    pub fn apply(self, number: u64, universe: u64) -> u64 {
         // The quotient is at most one too small, so one subtraction is enough.
         let whole = reduce(self.quotient, number);
         let rest = self.factor.wrapping_mul(number).wrapping_sub(whole.wrapping_mul(universe));
@@ -42,7 +44,7 @@ impl Permutation {
 
 /// The multipliers for a universe. Each has no factor in common with it, and no short relation
 /// with those before it or with 1, so that consecutive identities spread as well as random ones.
-pub(crate) fn multipliers<const N: usize>(count: usize, universe: u64) -> [u64; N] {
+pub fn multipliers<const N: usize>(count: usize, universe: u64) -> [u64; N] {
     let long_enough = (SHORTEST_RELATION * SHORTEST_RELATION)
         .min(universe / (SMALL_UNIVERSE_SHARE * SMALL_UNIVERSE_SHARE));
     let mut chosen = [1; N];
@@ -76,7 +78,7 @@ pub(crate) fn multipliers<const N: usize>(count: usize, universe: u64) -> [u64; 
 /// The square of the length of the shortest (c, d), not both 0, with c a + d b = 0 mod U: the
 /// spectral test in two dimensions. Lagrange's reduction of the lattice that (U, 0) and (-b/a, 1)
 /// span.
-fn relation(a: u64, b: u64, universe: u64) -> u64 {
+pub fn relation(a: u64, b: u64, universe: u64) -> u64 {
     let slope = Permutation::new(inverse(a, universe), universe).apply(b % universe, universe);
     let mut long = (i128::from(universe), 0_i128);
     let mut short = (-i128::from(slope), 1_i128);
@@ -104,7 +106,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// The number that times `factor` is 1 modulo the universe, with which it has no factor in common.
-pub(crate) fn inverse(factor: u64, universe: u64) -> u64 {
+pub fn inverse(factor: u64, universe: u64) -> u64 {
     let (mut rest, mut next) = (i128::from(universe), i128::from(factor));
     let (mut times, mut next_times) = (0_i128, 1_i128);
     while next != 0 {
@@ -113,65 +115,4 @@ pub(crate) fn inverse(factor: u64, universe: u64) -> u64 {
         (times, next_times) = (next_times, times - quotient * next_times);
     }
     times.rem_euclid(i128::from(universe)) as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const UNIVERSES: [u64; 9] =
-        [2, 14, 24, 31 << 9, 2000 << 14, 1 << 25, 12_345_679 << 30, 7 << 40, (1 << 62) - 2];
-
-    #[test]
-    fn products_need_no_division() {
-        for universe in UNIVERSES {
-            for factor in [1, universe / 2, universe - 1] {
-                for number in [0, 1, universe / 3, universe - 1] {
-                    let plain = u128::from(factor) * u128::from(number) % u128::from(universe);
-                    let permuted = Permutation::new(factor, universe).apply(number, universe);
-                    assert_eq!(u128::from(permuted), plain);
-                }
-            }
-        }
-    }
-
-    /// The sets that the notes found bad (3.4, item 4) have short relations; the chosen ones have
-    /// none.
-    #[test]
-    fn multipliers_have_no_short_relation() {
-        let universe = 1 << 25;
-        assert_eq!(relation(12_345, 12_345, universe), 2);
-        assert_eq!(relation(1, 1 + (1 << 24), universe), 8);
-        assert_eq!(relation(1, 3, universe), 10);
-        assert_eq!(relation(5, 7, universe), 74);
-        for universe in UNIVERSES {
-            let least = universe / (SMALL_UNIVERSE_SHARE * SMALL_UNIVERSE_SHARE);
-            let least = least.min(SHORTEST_RELATION * SHORTEST_RELATION);
-            let chosen = multipliers::<4>(4, universe);
-            if universe < 1000 {
-                continue; // There are so few multipliers that the best of them is taken.
-            }
-            for (at, &one) in chosen.iter().enumerate() {
-                assert!(relation(1, one, universe) >= least, "{universe}");
-                for &other in &chosen[..at] {
-                    assert!(relation(other, one, universe) >= least, "{universe}: {other}, {one}");
-                }
-            }
-        }
-    }
-
-    /// Lagrange's reduction finds what trying all pairs finds.
-    #[test]
-    fn relations_are_the_shortest() {
-        for (a, b, universe) in
-            [(3, 20, 77), (1, 19, 64), (5, 8, 1001), (17, 401, 4096), (9, 2, 35)]
-        {
-            let all = (-64..=64_i64).flat_map(|c| (-64..=64_i64).map(move |d| (c, d)));
-            let relations = all.filter(|&(c, d)| {
-                (c, d) != (0, 0) && (c * a as i64 + d * b as i64).rem_euclid(universe as i64) == 0
-            });
-            let shortest = relations.map(|(c, d)| (c * c + d * d) as u64).min();
-            assert_eq!(Some(relation(a, b, universe)), shortest, "{a} {b} mod {universe}");
-        }
-    }
 }

@@ -9,15 +9,17 @@
 //! | U | nodes read for a key that is not in (unsuccessful) |
 //! | S | nodes read for a key that is in (successful), averaged over the keys |
 //!
-//! **Basic.** Counters are Poisson with mean λ, and a stranger's k counters are independent; it reads the list of the least.
-//! U = Σ over s >= 1 of P(counter >= s)^k. A key of the table raises its own counters, and stands anywhere among the others in
-//! its list: S = 1 + U/2. These hold for n and m large against k; two functions that agree are left out. The shared-node table reads as many
-//! nodes for a miss, and slightly more for a hit, because what is put in front of a list is not in order of age.
+//! **Basic.** Counters are Poisson with mean λ, and the k counters of an absent key are
+//! independent; its lookup reads the list of the least. U = Σ over s >= 1 of P(counter >= s)^k. A
+//! key of the table raises its own counters, and stands anywhere among the others in its list: S =
+//! 1 + U/2. These hold for n and m large against k; two functions that agree are left out. The
+//! shared-node table reads as many nodes for a miss, and slightly more for a hit, because what is
+//! put in front of a list is not in order of age.
 //!
 //! **Chained.** U = n/m, S = 1 + (n - 1)/(2m), exactly.
 //!
-//! **Pruned.** No closed form is known; U and S lie below those of the basic table. A miss is turned away on chip unless
-//! all k counters are above 0.
+//! **Pruned.** No closed form is known; U and S lie below those of the basic table. A miss is
+//! turned away on chip unless all k counters are above 0.
 //!
 //! The forms are checked against tables by `tests/library/papers_fast_table.rs` of the testkit.
 
@@ -67,7 +69,8 @@ pub fn chained_hit(n: u64, m: u64) -> f64 {
     1.0 + 0.5 * chained_miss(n.saturating_sub(1), m)
 }
 
-/// The share of keys that are not in for which the counters do not say so: of a basic, pruned or shared-node table.
+/// The share of keys that are not in for which the counters do not say so: of a basic, pruned or
+/// shared-node table.
 pub fn pass_rate(n: u64, m: u64, k: u32) -> f64 {
     let lambda = if m == 0 { 0.0 } else { n as f64 * f64::from(k) / m as f64 };
     libm::pow(-libm::expm1(-lambda), k.into())
@@ -83,15 +86,15 @@ pub fn pruned_remove_work(n: u64, m: u64, k: u32) -> f64 {
     f64::from(k) * pruned_insert_work(n, m, k)
 }
 
-/// The k with which a basic table of so many buckets a key reads the fewest nodes; close to ln 2 m/n, and 1 where there are no more
-/// buckets than keys.
+/// The k with which a basic table of `buckets_per_key` buckets a key reads the fewest nodes; close
+/// to ln 2 m/n, and 1 where there are no more buckets than keys.
 pub fn best_hashes(buckets_per_key: f64) -> u32 {
     let miss = |k: u32| least_of(k, f64::from(k) / buckets_per_key);
     (1..=MAX_HASHES).min_by(|&a, &b| miss(a).total_cmp(&miss(b))).unwrap_or(1)
 }
 
-/// The buckets a key (m/n) above which a basic table with k hash functions reads fewer nodes than a chained one of as many
-/// buckets. `None` for k below 2: with one function they are the same.
+/// The buckets a key (m/n) above which a basic table with k hash functions reads fewer nodes than
+/// a chained one of as many buckets. `None` for k below 2: with one function they are the same.
 pub fn beats_chaining_above(k: u32) -> Option<f64> {
     if k < 2 {
         return None;

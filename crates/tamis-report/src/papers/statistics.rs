@@ -1,5 +1,5 @@
-//! Confidence intervals for a measured rate, the normal quantile, and the other side of the library's
-//! tails and incomplete functions.
+//! Confidence intervals for a measured rate, the normal quantile, and the other side of the
+//! library's tails and incomplete functions.
 //!
 //! As in the library every transcendental goes through `libm`, and no function panics: an argument
 //! outside the stated domain gives NaN or a documented value. Tested by `tests/library/math.rs` of

@@ -1,9 +1,19 @@
-//! Bit vectors and packed fields against plain vectors.
+//! Bit vectors, fields and streams of fields against plain vectors.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tamis::internals::bits::{BitVec, MAX_FIELD_WIDTH, Packed, SharedBytes, Words};
+use tamis::internals::bits::{
+    BitReader, BitVec, BitWriter, MAX_FIELD_WIDTH, Packed, SharedBytes, Words, field,
+};
+
+fn each_bit(words: &[u64]) -> Vec<bool> {
+    (0..words.len() * 64).map(|at| words[at / 64] >> (at % 64) & 1 == 1).collect()
+}
+
+fn value(bits: &[bool]) -> u64 {
+    bits.iter().rev().fold(0, |value, &bit| value << 1 | u64::from(bit))
+}
 
 proptest! {
     #[test]
@@ -20,6 +30,53 @@ proptest! {
         prop_assert_eq!(packed.iter().collect::<Vec<_>>(), plain);
         let again = Packed::from_words(packed.words().clone(), 200, width);
         prop_assert_eq!(again, Some(packed));
+    }
+
+    #[test]
+    fn gaps_open_and_close(
+        words in proptest::collection::vec(any::<u64>(), 6),
+        at in 0..200_u64,
+        room in 0..180_u64,
+        width in 1..=64_u32,
+        new in any::<u64>(),
+    ) {
+        let end = at + u64::from(width) + room.min(384 - at - u64::from(width));
+        let mut changed = words.clone();
+        let pushed = field::open(&mut changed, at, end, width, new);
+        let mut plain = each_bit(&words);
+        let out: Vec<bool> = plain.drain((end - u64::from(width)) as usize..end as usize).collect();
+        let inserted = (0..width).map(|bit| new >> bit & 1 == 1);
+        plain.splice(at as usize..at as usize, inserted);
+        prop_assert_eq!(each_bit(&changed), plain);
+        prop_assert_eq!(pushed, value(&out));
+        let closed = field::close(&mut changed, at, end, width, pushed);
+        prop_assert_eq!(closed, new & u64::MAX >> (64 - width));
+        prop_assert_eq!(&changed, &words);
+        prop_assert_eq!(field::ones(&words, at, end - at) as usize,
+            each_bit(&words)[at as usize..end as usize].iter().filter(|&&bit| bit).count());
+        field::clear(&mut changed, at, end - at);
+        prop_assert_eq!(field::ones(&changed, at, end - at), 0);
+        prop_assert_eq!(field::get(&changed, 0, 0), 0);
+    }
+
+    #[test]
+    fn what_is_written_is_read(
+        fields in proptest::collection::vec((any::<u64>(), 0..=64_u32), 0..60),
+    ) {
+        let mut writer = BitWriter::default();
+        for &(value, width) in &fields {
+            writer.put(value, width);
+        }
+        let bits: u64 = fields.iter().map(|&(_, width)| u64::from(width)).sum();
+        let bytes: Vec<u8> = writer.finish();
+        prop_assert_eq!(bytes.len() as u64, bits.div_ceil(8));
+        let mut reader = BitReader::new(&bytes);
+        for &(value, width) in &fields {
+            let expected = if width == 0 { 0 } else { value & u64::MAX >> (64 - width) };
+            prop_assert_eq!(reader.get(width), Some(expected));
+        }
+        prop_assert_eq!(reader.get(8), None);
+        prop_assert!(reader.ends_here());
     }
 }
 

@@ -35,6 +35,7 @@ mod papers_rank_indexed;
 mod params;
 mod partitioned;
 mod partitioned_functions;
+mod permutation;
 mod pieces;
 mod plan;
 mod rank_indexed;

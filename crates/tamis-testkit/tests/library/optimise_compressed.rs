@@ -5,7 +5,7 @@ use tamis::bloom::BloomParams;
 use tamis::internals::bloom::model::rate;
 use tamis::internals::compressed::model::{Message, Shape, adaptive_bits};
 use tamis::internals::compressed::optimise::{Demand, Margin, least_rate};
-use tamis_report::papers::compressed::{MARGIN, least_bits};
+use tamis_report::papers::compressed::{MARGIN, entropy_bits, least_bits};
 
 const MESSAGES: [Message; 4] = [
     Message::Snapshot,
@@ -45,7 +45,7 @@ fn nothing_beats_the_optimum() {
                 let (Some(found), Some(best)) = (found, best) else { continue };
                 assert!(found.rate <= asked && found.positions <= cap);
                 // k is chosen in the limit, so that with few keys the second best may be taken for the best.
-                assert!(found.entropy_bits <= best.3 * 1.002, "{found:?} {best:?}");
+                assert!(entropy_bits(&demand, &found) <= best.3 * 1.002, "{found:?} {best:?}");
             }
         }
     }
@@ -58,17 +58,13 @@ fn margins_hold() {
         let bits = keys * per_key;
         let choose = |margin| {
             let most_positions = 20 * keys;
-            least_rate(
-                &Demand { margin, most_positions, ..Demand::new(keys, Message::Snapshot) },
-                bits,
-            )
-            .unwrap()
+            let demand = Demand { margin, most_positions, ..Demand::new(keys, Message::Snapshot) };
+            let choice = least_rate(&demand, bits).unwrap();
+            assert!(demand.limit_bits(choice.positions, choice.hashes) <= bits as f64);
+            choice
         };
         let [none, paper, five] = [Margin::Share(1.0), MARGIN, Margin::Deviations(5)].map(choose);
         assert!(none.rate <= paper.rate && none.rate <= five.rate);
-        for choice in [none, paper, five] {
-            assert!(choice.limit_bits <= bits as f64);
-        }
         let trials = 400;
         let above = |positions: u64, hashes: u32| {
             (0..trials)
@@ -107,9 +103,10 @@ fn deltas_and_counters() {
     let demand = Demand { most_positions: 32 * keys, ..Demand::new(keys, delta) };
     let choice = least_rate(&demand, 1_671_290).unwrap();
     assert_eq!((choice.positions, choice.hashes), (32 * keys, 2));
-    let choice = least_bits(&Demand { most_positions: 13 * keys, ..demand }, 0.0203345).unwrap();
+    let demand = Demand { most_positions: 13 * keys, ..demand };
+    let choice = least_bits(&demand, 0.0203345).unwrap();
     assert_eq!(choice.hashes, 2);
-    assert!((choice.entropy_bits / keys as f64 - 1.31244).abs() < 1e-4);
+    assert!((entropy_bits(&demand, &choice) / keys as f64 - 1.31244).abs() < 1e-4);
     // Of an unchanged set nothing is sent, and memory alone rules.
     let unchanged = Demand { message: Message::Delta { changed: 0.0 }, ..demand };
     assert_eq!(least_rate(&unchanged, 0).unwrap().positions, 32 * keys);
@@ -131,7 +128,8 @@ fn corners() {
                     let demand = Demand { keys, message, margin, most_positions: cap };
                     for bits in [0, 1, 100, u64::MAX] {
                         if let Some(choice) = least_rate(&demand, bits) {
-                            assert!(choice.limit_bits <= bits as f64);
+                            let limit = demand.limit_bits(choice.positions, choice.hashes);
+                            assert!(limit <= bits as f64);
                             BloomParams::new(choice.positions, choice.hashes).unwrap();
                         }
                     }

@@ -6,7 +6,7 @@ use tamis::internals::balanced::model::{counter_bits, mht_sizes, powers};
 use tamis::internals::math::solve::bisect;
 use tamis_report::loads::Walk;
 use tamis_report::papers::balanced::{
-    Bound, Single, Stranger, approximate_block_rate, block_rates, load_variance, mean_cost,
+    AbsentKey, Bound, Single, approximate_block_rate, block_rates, load_variance, mean_cost,
     mht_budget, mht_least_overflow, mht_share, scanned, sequential_least_overflow, sequential_time,
 };
 use tamis_testkit::printed::{close, digits};
@@ -215,11 +215,11 @@ impl Line {
     }
 
     /// A scheme with these a, gamma and d.
-    fn scheme(&self, exact: bool, k: u32, a: f64, gamma: f64, d: u32) -> (Stranger, Single, f64) {
+    fn scheme(&self, exact: bool, k: u32, a: f64, gamma: f64, d: u32) -> (AbsentKey, Single, f64) {
         let (bound, single) = design(self.r, a, gamma);
         let phi = self.phi(exact, k, single.h, bound.loads.len());
         let found = mean_cost(&bound.loads, |i| phi[i]);
-        (Stranger::new(&bound.loads, &single, &phi, d), single, found)
+        (AbsentKey::new(&bound.loads, &single, &phi, d), single, found)
     }
 }
 

@@ -13,7 +13,7 @@ use tamis::internals::math::occupancy::variance_occupied;
 use tamis::internals::math::tail::ln_poisson_pmf;
 use tamis::{Bloom, Digest, Filter, Hasher, Stored};
 use tamis_report::papers::compressed::{
-    SortedList, beta, delta_beta, gamma, least_bits, unary_bits, zeros, zeros_bound,
+    SortedList, beta, delta_beta, entropy_bits, gamma, least_bits, unary_bits, zeros, zeros_bound,
 };
 use tamis_report::papers::statistics::exact_interval;
 use tamis_testkit::printed::{close, digits};
@@ -227,14 +227,15 @@ fn section_two_three() {
         ..Demand::new(keys, Message::Snapshot)
     };
     let by_bits = |z: u64, cap, per_key, hashes, f, significant| {
-        let Choice { positions, hashes: k, rate: exact, entropy_bits, limit_bits } =
-            least_rate(&demand(cap), z * keys).unwrap();
+        let choice = least_rate(&demand(cap), z * keys).unwrap();
+        let Choice { positions, hashes: k, rate: exact } = choice;
+        let limit_bits = demand(cap).limit_bits(positions, k);
         // The notes cut m/n down to four decimals.
         close(positions as f64 / n, per_key + 5e-5, 5.1e-5);
         assert_eq!(k, hashes);
         digits(exact, f, significant);
         assert!(limit_bits <= (z * keys) as f64);
-        assert_eq!(entropy_bits, limit_bits);
+        assert_eq!(entropy_bits(&demand(cap), &choice), limit_bits);
     };
     by_bits(8, 14.0, 14.0, 2, 0.017721, 5);
     for cap in [16.0, 30.0, 58.0] {
@@ -250,7 +251,7 @@ fn section_two_three() {
         let choice = least_bits(&demand(cap), f).unwrap();
         close(choice.positions as f64 / n, per_key, 5.1e-4);
         assert_eq!(choice.hashes, hashes);
-        close(choice.entropy_bits / n, z, 5.01e-4);
+        close(entropy_bits(&demand(cap), &choice) / n, z, 5.01e-4);
         assert!(choice.rate <= f && rate(choice.positions - 1, hashes, keys) > f);
     };
     by_rate(0.01, 12.0, 10.523, 4, 9.473);
@@ -290,7 +291,7 @@ fn counting_filters() {
         let demand = Demand { most_positions: cap, ..Demand::new(keys, Message::Counters) };
         let choice = least_bits(&demand, 0.01).unwrap();
         assert_eq!(choice.hashes, rows[row].0);
-        close(choice.entropy_bits / n, per_element, 5.01e-4);
+        close(entropy_bits(&demand, &choice) / n, per_element, 5.01e-4);
     }
     // At the real-valued optimum, where half the counters are zero.
     let per_key = -libm::log2(0.01) / LN_2;
@@ -304,9 +305,10 @@ fn counting_filters() {
     let shape = Shape { positions: 9_585_059, hashes: 7, keys: 1_000_000 };
     close(unary_bits(&shape), 16_585_059.0, 1e-3);
     // The best cap-free choice is one hash function, at hardly more than the plain filter's 8.039.
-    let free = least_bits(&Demand::new(keys, Message::Counters), 0.01).unwrap();
+    let demand = Demand::new(keys, Message::Counters);
+    let free = least_bits(&demand, 0.01).unwrap();
     assert_eq!(free.hashes, 1);
-    close(free.entropy_bits / n, 8.084, 5.01e-4);
+    close(entropy_bits(&demand, &free) / n, 8.084, 5.01e-4);
 }
 
 #[test]

@@ -8,7 +8,7 @@ const fn mask(width: u32) -> u64 {
 
 /// The `width` bits (at most 64) from bit `at` on.
 #[inline]
-pub(crate) fn get(words: &[u64], at: u64, width: u32) -> u64 {
+pub fn get(words: &[u64], at: u64, width: u32) -> u64 {
     if width == 0 {
         return 0; // There may be no word at all.
     }
@@ -23,7 +23,7 @@ pub(crate) fn get(words: &[u64], at: u64, width: u32) -> u64 {
 /// Writes the `width` bits (at most 64) from bit `at` on; bits of `value` beyond the width are
 /// dropped.
 #[inline]
-pub(crate) fn put(words: &mut [u64], at: u64, width: u32, value: u64) {
+pub fn put(words: &mut [u64], at: u64, width: u32, value: u64) {
     if width == 0 {
         return;
     }
@@ -39,7 +39,7 @@ pub(crate) fn put(words: &mut [u64], at: u64, width: u32, value: u64) {
 /// Opens a gap of `width` bits (1 to 64) at `at` and writes `value` there. The bits up to `end`
 /// move up; the `width` bits that are pushed out at the end are returned.
 #[inline]
-pub(crate) fn open(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64 {
+pub fn open(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64 {
     if width == 0 {
         return 0;
     }
@@ -62,7 +62,7 @@ pub(crate) fn open(words: &mut [u64], at: u64, end: u64, width: u32, value: u64)
 /// Closes the gap of `width` bits (1 to 64) at `at`. The bits up to `end` move down, and `value`
 /// fills the room at the end; the bits that were in the gap are returned.
 #[inline]
-pub(crate) fn close(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64 {
+pub fn close(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64 {
     if width == 0 {
         return 0;
     }
@@ -84,7 +84,7 @@ pub(crate) fn close(words: &mut [u64], at: u64, end: u64, width: u32, value: u64
 
 /// How many of the `len` bits from bit `at` on are set.
 #[inline]
-pub(crate) fn ones(words: &[u64], at: u64, len: u64) -> u32 {
+pub fn ones(words: &[u64], at: u64, len: u64) -> u32 {
     let mut count = 0;
     let mut done = 0;
     while done < len {
@@ -96,56 +96,11 @@ pub(crate) fn ones(words: &[u64], at: u64, len: u64) -> u32 {
 }
 
 /// Sets the `len` bits from bit `at` on to zero.
-pub(crate) fn clear(words: &mut [u64], at: u64, len: u64) {
+pub fn clear(words: &mut [u64], at: u64, len: u64) {
     let mut done = 0;
     while done < len {
         let piece = (len - done).min(64) as u32;
         put(words, at + done, piece, 0);
         done += u64::from(piece);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use alloc::vec::Vec;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn bits(words: &[u64]) -> Vec<bool> {
-        (0..words.len() * 64).map(|at| words[at / 64] >> (at % 64) & 1 == 1).collect()
-    }
-
-    fn value(bits: &[bool]) -> u64 {
-        bits.iter().rev().fold(0, |value, &bit| value << 1 | u64::from(bit))
-    }
-
-    proptest! {
-        #[test]
-        fn gaps_open_and_close(
-            words in proptest::collection::vec(any::<u64>(), 6),
-            at in 0..200_u64,
-            room in 0..180_u64,
-            width in 1..=64_u32,
-            new in any::<u64>(),
-        ) {
-            let end = at + u64::from(width) + room.min(384 - at - u64::from(width));
-            let mut changed = words.clone();
-            let pushed = open(&mut changed, at, end, width, new);
-            let mut plain = bits(&words);
-            let out: Vec<bool> = plain.drain((end - u64::from(width)) as usize..end as usize).collect();
-            let inserted = (0..width).map(|bit| new >> bit & 1 == 1);
-            plain.splice(at as usize..at as usize, inserted);
-            prop_assert_eq!(bits(&changed), plain);
-            prop_assert_eq!(pushed, value(&out));
-            prop_assert_eq!(close(&mut changed, at, end, width, pushed), new & mask(width));
-            prop_assert_eq!(&changed, &words);
-            prop_assert_eq!(ones(&words, at, end - at) as usize,
-                bits(&words)[at as usize..end as usize].iter().filter(|&&bit| bit).count());
-            clear(&mut changed, at, end - at);
-            prop_assert_eq!(ones(&changed, at, end - at), 0);
-            prop_assert_eq!(get(&changed, 0, 0), 0);
-        }
     }
 }

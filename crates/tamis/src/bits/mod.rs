@@ -7,7 +7,7 @@
 #[cfg(target_has_atomic = "64")]
 mod atomic;
 mod bit_vec;
-pub(crate) mod field;
+pub mod field;
 #[cfg(all(feature = "huge-pages", target_os = "linux"))]
 mod huge_pages;
 mod line;
@@ -24,6 +24,6 @@ pub(crate) use bit_vec::{set, test};
 pub use line::Line;
 pub use packed::{MAX_FIELD_WIDTH, Packed};
 pub(crate) use prefetch::{AHEAD, prefetch};
-pub(crate) use stream::{BitReader, BitWriter};
+pub use stream::{BitReader, BitWriter};
 pub(crate) use vector::equal_lanes;
 pub use words::{OutOfMemory, SharedBytes, Words};

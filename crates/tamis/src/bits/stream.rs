@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 /// Collects bits, the first in the lowest bit of the first byte.
 #[derive(Debug, Default)]
-pub(crate) struct BitWriter {
+pub struct BitWriter {
     bytes: Vec<u8>,
     /// Bits that do not fill a word yet, and how many.
     pending: u64,
@@ -14,7 +14,7 @@ pub(crate) struct BitWriter {
 impl BitWriter {
     /// Adds the lowest `width` bits (at most 64).
     #[inline]
-    pub(crate) fn put(&mut self, value: u64, width: u32) {
+    pub fn put(&mut self, value: u64, width: u32) {
         if width == 0 {
             return;
         }
@@ -32,7 +32,7 @@ impl BitWriter {
     }
 
     /// The bytes, the last one filled with zeros.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
+    pub fn finish(mut self) -> Vec<u8> {
         let rest = self.pending.to_le_bytes();
         self.bytes.extend(&rest[..self.held.div_ceil(8) as usize]);
         self.bytes
@@ -41,25 +41,26 @@ impl BitWriter {
 
 /// Reads bits; every read says whether there were enough.
 #[derive(Debug)]
-pub(crate) struct BitReader<'a> {
+pub struct BitReader<'a> {
     bytes: &'a [u8],
     /// Bits read so far.
     position: u64,
 }
 
 impl<'a> BitReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// Reads from the first bit on.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
 
     /// Bits that are left.
-    pub(crate) fn left(&self) -> u64 {
+    pub fn left(&self) -> u64 {
         self.bytes.len() as u64 * 8 - self.position
     }
 
     /// The next `width` bits (at most 64).
     #[inline]
-    pub(crate) fn get(&mut self, width: u32) -> Option<u64> {
+    pub fn get(&mut self, width: u32) -> Option<u64> {
         if self.left() < width.into() {
             return None;
         }
@@ -77,39 +78,8 @@ impl<'a> BitReader<'a> {
     }
 
     /// Whether only the zeros that fill the last byte are left.
-    pub(crate) fn ends_here(mut self) -> bool {
+    pub fn ends_here(mut self) -> bool {
         let left = self.left();
         left < 8 && self.get(left as u32) == Some(0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use alloc::vec::Vec;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn what_is_written_is_read(
-            fields in proptest::collection::vec((any::<u64>(), 0..=64_u32), 0..60),
-        ) {
-            let mut writer = BitWriter::default();
-            for &(value, width) in &fields {
-                writer.put(value, width);
-            }
-            let bits: u64 = fields.iter().map(|&(_, width)| u64::from(width)).sum();
-            let bytes: Vec<u8> = writer.finish();
-            prop_assert_eq!(bytes.len() as u64, bits.div_ceil(8));
-            let mut reader = BitReader::new(&bytes);
-            for &(value, width) in &fields {
-                let expected = if width == 0 { 0 } else { value & u64::MAX >> (64 - width) };
-                prop_assert_eq!(reader.get(width), Some(expected));
-            }
-            prop_assert_eq!(reader.get(8), None);
-            prop_assert!(reader.ends_here());
-        }
     }
 }

@@ -56,10 +56,6 @@ pub struct Choice {
     pub hashes: u32,
     /// The exact rate with n keys, that of [`bloom::model::rate`](crate::bloom::model::rate).
     pub rate: f64,
-    /// z, the entropy of the message.
-    pub entropy_bits: f64,
-    /// The size that the message keeps within, margin included.
-    pub limit_bits: f64,
 }
 
 impl Demand {
@@ -110,14 +106,7 @@ impl Demand {
 
     /// What the shape of this many positions and hashes gives.
     pub fn choice(&self, positions: u64, hashes: u32) -> Choice {
-        let shape = Shape { positions, hashes, keys: self.sized_keys() };
-        Choice {
-            positions,
-            hashes,
-            rate: exact_rate(positions, hashes, self.sized_keys()),
-            entropy_bits: shape.entropy_bits(self.message),
-            limit_bits: self.limit_bits(positions, hashes),
-        }
+        Choice { positions, hashes, rate: exact_rate(positions, hashes, self.sized_keys()) }
     }
 
     /// The most positions with which the message keeps within so many bits.

@@ -1,5 +1,5 @@
-//! What theory says of d-left counting filters: how full the buckets get, how often all choices of a key are full, the
-//! rate, and what a standard counting filter would do instead.
+//! What theory says of d-left counting filters: how full the buckets get, how often all choices of a
+//! key are full, and the rate.
 //!
 //! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for Counting Bloom Filters", ESA
 //! 2006, with the recomputation and the errata of `checked-dleft-compressed-partitioned.md` ("the notes"), sections
@@ -19,7 +19,6 @@
 //! | F | chance that all d choices of a key are full |
 //! | t | time: insertions for each bucket |
 //! | S | updates, each the removal of a random key and the insertion of a new one |
-//! | k, C | hash functions and counters for each key of a standard counting filter |
 //! | f | the rate |
 //!
 //! **Fluid limit.** A key enters subtable j at height i when its bucket there holds i - 1 cells, every choice to the left

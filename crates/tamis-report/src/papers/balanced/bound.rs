@@ -10,8 +10,9 @@
 //! | e0, p0 | E[X; X <= k0], Pr(X <= k0) |
 //! | P | the law of loads that no scheme beats, whatever convex cost a load has |
 //!
-//! P(i) = Q(i) below k0, and the rest lies on k0 and k0 + 1 so that the mean is r (1 - gamma). A finite k0 exists only if
-//! a > 1 - gamma; at a = 1 and gamma = 0 the limit is Poisson with mean r.
+//! P(i) = Q(i) below k0, and the rest lies on k0 and k0 + 1 so that the mean is r (1 - gamma). A
+//! finite k0 exists only if a > 1 - gamma; at a = 1 and gamma = 0 the limit is Poisson with mean
+//! r.
 //!
 //! Where we differ: the printed sum runs over j, and k0 = 0 needs e0 = 0 (errata 1). Tested by
 //! `figure_two_the_bound` and
@@ -34,7 +35,7 @@ pub struct Bound {
     pub loads: Vec<f64>,
 }
 
-/// Loads beyond this are not looked at: no block holds so many keys.
+/// Loads beyond this are not looked at: no block holds more keys.
 const MOST: u64 = 4096;
 
 impl Bound {

@@ -12,26 +12,28 @@
 //! | x | keys that have come to a block, on average |
 //! | `f_i` | share of the blocks with load i |
 //! | q | share of the keys that a block refuses while the filter fills |
-//! | rho | chance that a stranger is refused by a block of the finished filter |
+//! | rho | chance that an absent key is refused by a block of the finished filter |
 //! | B', k | bits of a block beside its counter, bits of a key |
-//! | phi(i) | chance that a stranger's bits are all set in a block with i keys |
+//! | phi(i) | chance that the bits of an absent key are all set in a block with i keys |
 //!
-//! **SINGLE.** `f_0' = -f_0; f_i' = f_(i-1) - f_i; f_h' = f_(h-1) - p f_h; f_(h+1)' = p f_h`. (The printed last line has
-//! `f_(h-1)`, and the shares add up to 1.051 in Figure 5: erratum 2.) The closed form of `f_h` is written with the regularised
-//! incomplete gamma function; the printed difference loses all digits as p -> 1 (erratum 4).
+//! **SINGLE.** `f_0' = -f_0; f_i' = f_(i-1) - f_i; f_h' = f_(h-1) - p f_h; f_(h+1)' = p f_h`. (The
+//! printed last line has `f_(h-1)`, and the shares add up to 1.051 in Figure 5: erratum 2.) The
+//! closed form of `f_h` is written with the regularised incomplete gamma function; the printed
+//! difference loses all digits as p -> 1 (erratum 4).
 //!
-//! **SEQUENTIAL.** The loads of SINGLE after x = r a looks; t(a) = integral of du / (1 + q(ru) + ... + q(ru)^(d-1)) keys have
-//! then been placed or listed.
+//! **SEQUENTIAL.** The loads of SINGLE after x = r a looks; t(a) = integral of
+//! du / (1 + q(ru) + ... + q(ru)^(d-1)) keys have then been placed or listed.
 //!
-//! **MHT.** Every subtable refuses the same share q: a = 1 + q + ... + q^(d-1), gamma = q^d, and subtable j has
-//! q^(j-1) (1 - q) / (1 - q^d) of the blocks, whatever r is.
+//! **MHT.** Every subtable refuses the same share q: a = 1 + q + ... + q^(d-1), gamma = q^d, and
+//! subtable j has q^(j-1) (1 - q) / (1 - q^d) of the blocks, whatever r is.
 //!
-//! **Rate.** A stranger reads on while blocks refuse it and do not hold its bits: with A = sum P(i) phi(i) and
-//! R = sum P(i) ref(i) (1 - phi(i)) the rate is A (1 + R + ... + R^(d-1)), and so many blocks are read. The paper's union
-//! bound has rho for R. (rho is not q: strangers see the final state.)
+//! **Rate.** The lookup of an absent key reads on while blocks refuse the key and do not hold its
+//! bits. With A = sum P(i) phi(i), R = sum P(i) ref(i) (1 - phi(i)) and D = 1 + R + ... + R^(d-1)
+//! the rate is A D, and D blocks are read. The paper's union bound has rho for R. (rho is not q:
+//! absent keys see the final state.)
 //!
-//! The tests named below are in `tests/library/papers_balanced.rs` of the testkit. What is built is
-//! sized by `predict` of the library, which also knows finite tables and keys that are found by
+//! The tests named below are in `tests/library/papers_balanced.rs` of the testkit. What is built
+//! is sized by `predict` of the library, which also knows finite tables and keys that are found by
 //! mistake.
 
 mod bound;
@@ -57,7 +59,8 @@ pub struct Single {
 }
 
 impl Single {
-    /// The threshold and coin that reach a bound after so many looks; `None` if the bound has no k0.
+    /// The threshold and coin that reach a bound after `lam` looks at a block; `None` if the bound
+    /// has no k0.
     pub fn reaching(bound: &Bound, lam: f64) -> Option<Self> {
         let h = bound.k0?;
         let wanted = bound.loads[h as usize];
@@ -89,7 +92,7 @@ impl Single {
         loads
     }
 
-    /// The same from the differential equations, in so many steps.
+    /// The same from the differential equations, in `steps` steps.
     pub fn loads_by_ode(&self, x: f64, steps: usize) -> Vec<f64> {
         let Self { h, p } = *self;
         let h = h as usize;
@@ -108,7 +111,8 @@ impl Single {
         loads
     }
 
-    /// The chance that a block refuses a key: `(1 - p) f_h + f_(h+1)`, or of other loads with this threshold.
+    /// The chance that a block refuses a key: `(1 - p) f_h + f_(h+1)`, or of other loads with this
+    /// threshold.
     pub fn refusal(&self, loads: &[f64]) -> f64 {
         mean_cost(loads, |i| self.refused(i))
     }
@@ -151,7 +155,8 @@ pub fn sequential_least_overflow(a: f64, d: u32, r: f64) -> Option<f64> {
     bisect(excess, 1e-12, 0.5, 1e-10)
 }
 
-/// MHT: the share q that every subtable refuses when a key looks at a blocks on average: 1 + q + ... + q^(d-1) = a.
+/// MHT: the share q that every subtable refuses when a key looks at a blocks on average: 1 + q +
+/// ... + q^(d-1) = a.
 pub fn mht_share(a: f64, d: u32) -> Option<f64> {
     bisect(|q| powers(q, d) - a, 0.0, 1.0, 0.0)
 }
@@ -161,12 +166,15 @@ pub fn mht_least_overflow(a: f64, d: u32) -> Option<f64> {
     mht_share(a, d).map(|q| libm::pow(q, d.into()))
 }
 
-/// MHT inside its region, where a share gamma of the keys may be listed, which is more than must be: the share q that every subtable
-/// refuses, and the share of the keys that look at blocks at all before all a n looks are spent; the others are listed without one.
+/// MHT inside its region, where a share gamma of the keys may be listed, which is more than must
+/// be: the share q that every subtable refuses, and the share of the keys that look at blocks at
+/// all before all a n looks are spent; the others are listed without one.
 ///
-/// From the proof of Theorem 5: q = 1 - (1 - gamma) / a, because subtables end with (1 - gamma) n keys after a n looks, and
-/// `t_0` = (1 - gamma) / (1 - q^d). On the boundary `t_0` = 1. `None` outside. Filters here have no such budget: a lookup would miss keys that
-/// were listed without a look (notes, erratum 13). Tested by `access_budget`, and by the report with keys that are thrown.
+/// From the proof of Theorem 5: q = 1 - (1 - gamma) / a, because subtables end with (1 - gamma) n
+/// keys after a n looks, and `t_0` = (1 - gamma) / (1 - q^d). On the boundary `t_0` = 1. `None`
+/// outside. Filters here have no such budget: a lookup would miss keys that were listed without a
+/// look (notes, erratum 13). Tested by `access_budget`, and by the report with keys that are
+/// thrown.
 pub fn mht_budget(a: f64, gamma: f64, d: u32) -> Option<(f64, f64)> {
     let q = 1.0 - (1.0 - gamma) / a;
     let looking = (1.0 - gamma) / (1.0 - libm::pow(q, d.into()));
@@ -192,9 +200,9 @@ pub fn approximate_block_rate(bits: u32, hashes: u32, load: usize) -> f64 {
     libm::pow(-libm::expm1(-k * load as f64 / bits), k)
 }
 
-/// What a stranger meets in a filter whose blocks all have these loads.
+/// What the lookup of an absent key meets in a filter whose blocks all have these loads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stranger {
+pub struct AbsentKey {
     /// The rate.
     pub rate: f64,
     /// The paper's union bound of it.
@@ -207,7 +215,7 @@ pub struct Stranger {
     pub list: f64,
 }
 
-impl Stranger {
+impl AbsentKey {
     /// With d choices, and phi for every load.
     pub fn new(loads: &[f64], single: &Single, phi: &[f64], d: u32) -> Self {
         let found = mean_cost(loads, |i| phi[i]);
@@ -229,8 +237,9 @@ pub fn load_variance(loads: &[f64]) -> f64 {
     mean_cost(loads, |i| (i as f64 - mean) * (i as f64 - mean))
 }
 
-/// Appendix C, corrected: mean and variance of the elements that a search for an absent key scans in a chained hash table.
-/// (The appendix gives the variance of one bucket's load, but such a search goes on to further buckets.)
+/// Appendix C, corrected: mean and variance of the elements that a search for an absent key scans
+/// in a chained hash table. (The appendix gives the variance of one bucket's load, but such a
+/// search goes on to further buckets.)
 pub fn scanned(loads: &[f64], single: &Single, d: u32) -> (f64, f64) {
     let load = mean_cost(loads, |i| i as f64);
     let square = mean_cost(loads, |i| (i * i) as f64);

@@ -1,17 +1,19 @@
 //! The paper's own way to answer without the array: the sorted list of its ones.
 //!
-//! Printed (section III-A): for one hash function a list of n log2(92 n) bits takes the place of 92 n bits, and
-//! interpolation search finds an index in O(log log n) steps on average. Here n counts keys; ours holds the
-//! distinct positions, x = m (1 - p) of them, at ceil(log2 m) bits each. Holds for any sorted positions; the mean
-//! number of steps only for those that hashing spread. It is here for comparison:
-//! [`EliasFano`](tamis::internals::compressed::elias_fano::EliasFano) takes fewer bits and fewer steps. Tested by `list_forms`.
+//! Printed (section III-A): for one hash function a list of n log2(92 n) bits takes the place of
+//! 92 n bits, and interpolation search finds an index in O(log log n) steps on average. Here n
+//! counts keys; ours holds the distinct positions, x = m (1 - p) of them, at ceil(log2 m) bits
+//! each. Holds for any sorted positions; the mean number of steps only for those that hashing
+//! spread. It is here for comparison:
+//! [`EliasFano`](tamis::internals::compressed::elias_fano::EliasFano) takes fewer bits and fewer
+//! steps. Tested by `list_forms`.
 
 use tamis::Invalid;
 use tamis::internals::bits::{Line, MAX_FIELD_WIDTH, Packed, Words};
 use tamis::internals::compressed::elias_fano::{PositionsError, visit};
 
-/// After so many probes the search halves: spread positions rarely need more, and chosen ones could make each
-/// probe gain a single place.
+/// After this many probes the search halves: spread positions rarely need more, and chosen ones
+/// could make each probe gain a single place.
 const INTERPOLATIONS: u32 = 8;
 
 /// Distinct positions below a bound, in a sorted list.
@@ -35,8 +37,8 @@ fn width(universe: u64) -> Result<u32, Invalid> {
 }
 
 impl SortedList {
-    /// The list of `count` positions, which must come in rising order, all different and below `universe`; at
-    /// most 2^57.
+    /// The list of `count` positions, which must come in rising order, all different and below
+    /// `universe`; at most 2^57.
     pub fn new(
         universe: u64,
         count: u64,
@@ -64,10 +66,10 @@ impl SortedList {
         self.probe(position).0
     }
 
-    /// Whether the position is in the list, and how many fields were read to tell: at most 9 plus the
-    /// logarithm of their number to base 2.
+    /// Whether the position is in the list, and how many fields were read to tell: at most 9 plus
+    /// the logarithm of their number to base 2.
     pub fn probe(&self, position: u64) -> (bool, u32) {
-        // Fields `first..end` are all that can hold the position, and their values lie in `low..high`.
+        // Fields `first..end` are all that can hold the position; their values lie in `low..high`.
         let (mut first, mut end) = (0, self.positions.len());
         let (mut low, mut high) = (0, self.universe);
         let mut probes = 0;
@@ -83,7 +85,7 @@ impl SortedList {
             if found == position {
                 return (true, probes);
             }
-            // The neighbour towards the position often decides, and lies in the same word or the next.
+            // The neighbour towards the position often decides: it is in the same word or the next.
             if found < position {
                 first = middle + 1;
                 low = found + 1;

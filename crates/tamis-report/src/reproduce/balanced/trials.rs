@@ -15,7 +15,7 @@ use tamis::{BlockedBloom, Bloom, Digest, Filter, Hasher, Insert, Label, Params, 
 use crate::keys::KeyStream;
 use crate::loads::{Walk, thrown_and_levelled};
 use crate::papers::balanced::{
-    Bound, Single, Stranger, approximate_block_rate, mean_cost, mht_least_overflow, mht_share,
+    AbsentKey, Bound, Single, approximate_block_rate, mean_cost, mht_least_overflow, mht_share,
     sequential_least_overflow,
 };
 use crate::reproduce::{Effort, Experiment, Trouble};
@@ -206,7 +206,7 @@ impl Line {
                     .map(|load| approximate_block_rate(bits, hashes, load))
                     .collect();
                 let choices = if design.way == Way::Single { 1 } else { CHOICES };
-                Stranger::new(&bound.loads, &single, &phi, choices).bound
+                AbsentKey::new(&bound.loads, &single, &phi, choices).bound
             }
         };
         Ok(rate.log10())
