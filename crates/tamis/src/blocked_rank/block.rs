@@ -45,8 +45,7 @@ pub(super) struct Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Field {
     masks: [u64; 2],
-    /// Where they begin in their word. Rotated by this, the masked bits of both words are adjacent
-    /// and do not overlap.
+    /// Where they begin in their word. Rotated by this, the bits of both words join.
     turn: u32,
 }
 
@@ -146,8 +145,7 @@ impl Index {
         (self.base >> location & 1 == 1).then(|| below.count_ones())
     }
 
-    /// The cell after this one in its chain. (It is beyond 64 only in unchecked bytes; cell
-    /// numbers rise along a chain, so a walk ends there.)
+    /// The cell after this one in its chain. (Beyond 64 only in unchecked bytes: a walk ends there.)
     #[inline(always)]
     fn next(self, cell: u32) -> Option<u32> {
         (self.more >> cell & 1 == 1).then(|| self.after(cell)).filter(|&next| next < 64)
@@ -309,8 +307,7 @@ pub(super) fn find<B: Backend>(
     Some(index.chain(location).any(|cell| is_same::<B>(block, shape, equal, cell, wanted)))
 }
 
-/// Whether a cell has this fingerprint, where `equal` is the result of the comparison for its low
-/// byte.
+/// Whether a cell has this fingerprint, if `equal` says so of its low byte.
 #[inline(always)]
 fn is_same<B: Backend>(block: &Block, shape: &Shape, equal: u64, cell: u32, wanted: u32) -> bool {
     B::is_equal(block, equal, cell, wanted as u8) == 1

@@ -69,7 +69,8 @@ impl CountingBloom {
         &self.counters
     }
 
-    /// How many distinct keys are in, estimated from the fill. Infinite when every counter is in use.
+    /// How many distinct keys are in, estimated from the fill. Infinite when every counter is in
+    /// use.
     pub fn estimated_keys(&self) -> f64 {
         let used = self.counters.iter().filter(|&counter| counter > 0).count() as u64;
         super::estimated_keys(self.params.counters(), self.params.hashes(), used)

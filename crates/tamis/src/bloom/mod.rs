@@ -65,8 +65,8 @@ fn blocked_rate(params: &BlockedParams, ones: impl Iterator<Item = u32>, keys: u
     (sum / params.blocks() as f64 + digest_floor(keys)).min(1.0)
 }
 
-/// How many distinct keys set `ones` of `positions` positions, `hashes` each: ln(1 - fill) / (k ln(1 - 1/m)). Infinite when
-/// all are set.
+/// How many distinct keys set `ones` of `positions` positions, `hashes` each: ln(1 - fill) over
+/// k ln(1 - 1/m). Infinite when all are set.
 fn estimated_keys(positions: u64, hashes: u32, ones: u64) -> f64 {
     match ones {
         0 => 0.0,
