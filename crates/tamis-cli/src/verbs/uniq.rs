@@ -23,7 +23,7 @@ const AHEAD: usize = 16;
 /// Print each line the first time it is seen
 ///
 /// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams. No
-/// line is ever printed twice. But a new line is dropped with probability --rate, because the
+/// line is ever printed twice. But a new line may be dropped, with probability --rate, because the
 /// filter takes it for one that it has seen: choose --rate with that in mind.
 #[derive(Args)]
 #[command(after_help = "\
