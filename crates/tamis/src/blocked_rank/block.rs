@@ -145,7 +145,7 @@ impl Index {
         (self.base >> location & 1 == 1).then(|| below.count_ones())
     }
 
-    /// The cell after this one in its chain. (Beyond 64 only in unchecked bytes: a walk ends there.)
+    /// The cell after this one in its chain. (In unchecked bytes it may be beyond 64: the end.)
     #[inline(always)]
     fn next(self, cell: u32) -> Option<u32> {
         (self.more >> cell & 1 == 1).then(|| self.after(cell)).filter(|&next| next < 64)
