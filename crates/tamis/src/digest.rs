@@ -1,10 +1,10 @@
-//! The one front door: bytes and a seed become a 64-bit [`Digest`], and structures see nothing else.
+//! Bytes and a seed become a 64-bit [`Digest`]. Filters see nothing else of a key.
 //!
-//! Both hash functions are frozen: their ids stand in every stored filter, and
-//! `tests/digest.rs` pins their values to the public test vectors.
+//! Both hash functions are frozen: their ids are in every stored filter, and `tests/digest.rs`
+//! compares them with public test vectors.
 //!
-//! Two keys with the same digest cannot be told apart by any structure, so every rate has a floor of
-//! n / 2^64 for n keys; predicted rates include it.
+//! No structure can tell apart two keys with the same digest. So every rate is at least n / 2^64
+//! for n keys; predicted rates include it.
 
 use core::hash::Hasher as _;
 
@@ -13,12 +13,19 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::key::Key;
 
-/// 64 uniformly distributed bits that stand for a key.
+/// The 64 uniformly distributed bits that stand for a key.
+///
+/// ```
+/// use tamis::{Digest, Hasher};
+/// let digest: Digest = Hasher::default().digest("apple");
+/// assert_eq!(digest, Hasher::xxh3(0).digest_bytes(b"apple"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub u64);
 
 impl Digest {
-    /// A second, independent-looking 64-bit word for this digest; every `index` gives another.
+    /// Another 64-bit word made from this digest. Words of different `index` look independent of
+    /// each other and of the digest.
     ///
     /// Frozen: stored filters depend on it.
     #[inline]
@@ -27,8 +34,8 @@ impl Digest {
     }
 }
 
-/// Variant 13 of Stafford's 64-bit mixers: a bijection in which every input bit reaches every output
-/// bit.
+/// Variant 13 of Stafford's 64-bit mixers: a bijection in which every input bit affects every
+/// output bit.
 #[inline]
 const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,7 +43,7 @@ const fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Which hash function made the digests of a filter; the number is stored and never reused.
+/// A hash function. Its number is stored in filters, and is never given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -49,7 +56,7 @@ pub enum HashId {
 }
 
 impl HashId {
-    /// The name used on the command line and in reports.
+    /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Xxh3 => "xxh3",
@@ -57,7 +64,7 @@ impl HashId {
         }
     }
 
-    /// The hash function with this stored id.
+    /// The hash function with the stored number `id`.
     pub const fn from_id(id: u8) -> Option<Self> {
         match id {
             1 => Some(Self::Xxh3),
@@ -67,9 +74,9 @@ impl HashId {
     }
 }
 
-/// A hash function with its seed: everything that decides which digest a key gets.
+/// A hash function with its seed: all that decides which digest a key gets.
 ///
-/// Filters can be merged, compared or patched only when their hashers are equal.
+/// Filters can be merged, compared or changed by a delta only if their hashers are equal.
 ///
 /// ```
 /// use tamis::Hasher;
@@ -83,7 +90,7 @@ pub struct Hasher {
 }
 
 impl Default for Hasher {
-    /// XXH3 with seed 0, so that filters built apart can be merged.
+    /// XXH3 with seed 0, so that filters that were built apart can be merged.
     fn default() -> Self {
         Self::xxh3(0)
     }
@@ -95,12 +102,14 @@ impl Hasher {
         Self { id: HashId::Xxh3, seed: seed as u128 }
     }
 
-    /// SipHash-1-3 with a 128-bit key, whose little-endian bytes are the key of the specification.
+    /// SipHash-1-3 with a 128-bit seed, whose little-endian bytes are the key of the
+    /// specification. For keys that an adversary may choose; keep the seed secret.
     pub const fn sip13(seed: u128) -> Self {
         Self { id: HashId::Sip13, seed }
     }
 
-    /// The hasher with these stored values; `None` if XXH3 is given more than 64 bits of seed.
+    /// The hasher with a stored `id` and `seed`; `None` if XXH3 is given more than 64 bits of
+    /// seed.
     pub const fn from_parts(id: HashId, seed: u128) -> Option<Self> {
         match id {
             HashId::Xxh3 if seed > u64::MAX as u128 => None,
@@ -108,7 +117,7 @@ impl Hasher {
         }
     }
 
-    /// Which hash function this is.
+    /// The hash function.
     pub const fn id(self) -> HashId {
         self.id
     }
@@ -118,13 +127,13 @@ impl Hasher {
         self.seed
     }
 
-    /// The digest of a key.
+    /// The digest of `key`.
     #[inline]
     pub fn digest<K: Key + ?Sized>(self, key: &K) -> Digest {
         key.with_bytes(|bytes| self.digest_bytes(bytes))
     }
 
-    /// The digest of a key that is bytes already.
+    /// The digest of the key with the canonical bytes `bytes`.
     #[inline]
     pub fn digest_bytes(self, bytes: &[u8]) -> Digest {
         Digest(match self.id {

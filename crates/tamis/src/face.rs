@@ -1,15 +1,17 @@
 //! Methods of the traits as methods of the types, so that common use needs one import.
 
-/// Gives a type the methods that all kinds have. The type may be generic: `face!(<S: Scheme> Balanced<S>)`.
+/// Gives a type the methods that all kinds have. The type may be generic, as in `face!(<S:
+/// Scheme> Balanced<S>)`.
 macro_rules! face {
     ($($type:tt)*) => {
         impl $($type)* {
-            /// A builder for a filter of `capacity` keys: rate or size, hash function and seed, params.
+            /// A builder for a filter of `capacity` keys. It takes a rate or a size, a hash
+            /// function and a seed, and fixed params.
             pub fn builder(capacity: u64) -> crate::builder::Builder<Self> {
                 crate::builder::Builder::new(capacity)
             }
 
-            /// A filter of these keys at `rate`, with XXH3 and seed 0.
+            /// A filter of `keys` with the rate `rate`, with XXH3 and seed 0.
             pub fn from_keys<K: crate::key::Key>(
                 keys: impl IntoIterator<Item = K>,
                 rate: f64,
@@ -17,35 +19,38 @@ macro_rules! face {
                 crate::builder::Builder::<Self>::new(0).rate(rate).build_from(keys)
             }
 
-            /// Whether `key` is probably present; an absent key passes with probability
-            /// [`rate`](crate::Filter::rate).
+            /// Whether `key` may be in the set. `false` is always right; an absent key is
+            /// answered `true` with probability [`rate`](crate::Filter::rate).
             #[inline]
             pub fn contains<K: crate::key::Key + ?Sized>(&self, key: &K) -> bool {
                 crate::filter::Filter::contains(self, key)
             }
 
-            /// Insertions less removals. Inserting a key twice counts twice.
+            /// Insertions less removals. A key that is inserted twice counts twice.
             pub fn keys(&self) -> u64 {
                 crate::filter::Filter::keys(self)
             }
 
-            /// The rate of this filter as it stands: the probability that an absent key passes.
+            /// The probability that this filter, as it is now, answers yes for an absent key.
             pub fn rate(&self) -> f64 {
                 crate::filter::Filter::rate(self)
             }
 
-            /// The filter as bytes, the same on every machine; see [`Stored::encode`](crate::Stored::encode)
-            /// for writing a large one without a copy, and [`Stored::pack`](crate::Stored::pack) for fewer bytes.
+            /// The filter as bytes, the same on every machine.
+            ///
+            /// [`Stored::encode`](crate::Stored::encode) writes a large filter without a copy,
+            /// and [`Stored::pack`](crate::Stored::pack) makes fewer bytes.
             pub fn to_bytes(&self) -> alloc::vec::Vec<u8> {
                 crate::stored::Stored::encode(self).to_vec()
             }
 
-            /// A filter from bytes, everything checked, within the default [`Limits`](crate::Limits).
+            /// A filter from `bytes`. Every byte is checked, within the default
+            /// [`Limits`](crate::Limits).
             pub fn from_bytes(bytes: &[u8]) -> Result<Self, crate::spec::WireError> {
                 crate::stored::Stored::decode(bytes, crate::spec::Limits::default())
             }
 
-            /// Adds the keys of another filter; see [`Stored::merge`](crate::Stored::merge).
+            /// Adds the keys of `other`; see [`Stored::merge`](crate::Stored::merge).
             pub fn merge(&mut self, other: &Self) -> Result<(), crate::spec::MergeError> {
                 crate::stored::Stored::merge(self, other)
             }
@@ -58,16 +63,16 @@ macro_rules! face {
     };
 }
 
-/// Gives a type of fixed memory its insertions, which cannot fail.
+/// Gives a type whose memory is fixed its insertions, which cannot fail.
 macro_rules! inserts {
     ($type:ty) => {
         impl $type {
-            /// An empty filter for `capacity` keys at `rate`, with XXH3 and seed 0.
+            /// An empty filter for `capacity` keys with the rate `rate`, with XXH3 and seed 0.
             pub fn with_rate(capacity: u64, rate: f64) -> Result<Self, crate::spec::PlanError> {
                 Self::builder(capacity).rate(rate).build()
             }
 
-            /// Inserts `key`. `true` says that it was surely absent before.
+            /// Inserts `key`. Returns `true` if it was surely absent before.
             #[inline]
             pub fn insert<K: crate::key::Key + ?Sized>(&mut self, key: &K) -> bool {
                 let hasher = crate::filter::Filter::hasher(self);
@@ -89,13 +94,13 @@ macro_rules! inserts {
 macro_rules! try_inserts {
     ($($type:tt)*) => {
         impl $($type)* {
-            /// An empty filter for `capacity` keys at `rate`, with XXH3 and seed 0.
+            /// An empty filter for `capacity` keys with the rate `rate`, with XXH3 and seed 0.
             pub fn with_rate(capacity: u64, rate: f64) -> Result<Self, crate::spec::PlanError> {
                 Self::builder(capacity).rate(rate).build()
             }
 
-            /// Inserts `key`. `Ok(true)` says that it was surely absent before; an error, that there is no
-            /// memory left for it.
+            /// Inserts `key`. Returns `Ok(true)` if it was surely absent before. It is an error
+            /// if there is no memory left for it.
             #[inline]
             pub fn insert<K: crate::key::Key + ?Sized>(
                 &mut self,
@@ -111,7 +116,7 @@ macro_rules! try_inserts {
 macro_rules! removes {
     ($($type:tt)*) => {
         impl $($type)* {
-            /// Removes one occurrence of `key`. Remove only keys that are present: see
+            /// Removes one occurrence of `key`. Remove only keys that are in: see
             /// [`Remove`](crate::Remove).
             #[inline]
             pub fn remove<K: crate::key::Key + ?Sized>(
@@ -128,8 +133,8 @@ macro_rules! removes {
 macro_rules! counts {
     ($($type:tt)*) => {
         impl $($type)* {
-            /// How often `key` is present: never too low, and rarely too high; `None` if its counters are
-            /// saturated.
+            /// How often `key` is in: never too low, and rarely too high. `None` if its counters
+            /// are saturated.
             #[inline]
             pub fn count<K: crate::key::Key + ?Sized>(&self, key: &K) -> Option<u64> {
                 crate::filter::Count::count(self, key)

@@ -1,48 +1,67 @@
 //! The small traits that all filters share, and the laws they keep.
 //!
-//! Structures work on [`Digest`]s; methods that take keys are provided.
+//! Structures work on [`Digest`]s. The methods that take keys hash them and call the others.
 
 use crate::bits::AHEAD;
 use crate::digest::{Digest, Hasher};
 use crate::key::Key;
 use crate::spec::{Absent, Full, Label};
 
-/// Answers "is this key in the set?": `false` means absent; `true` means probably present, for an absent key
-/// passes with probability [`rate`](Self::rate).
+/// Answers the question "is this key in the set?".
+///
+/// When the answer is `false`, the key is absent. When it is `true`, the key is almost surely
+/// present: an absent key is answered `true` with probability [`rate`](Self::rate).
+///
+/// ```
+/// use tamis::{Bloom, Filter};
+/// let mut seen = Bloom::with_rate(1_000, 0.01)?;
+/// seen.extend(["apple", "pear"]);
+/// let digests = ["apple", "plum"].map(|key| seen.hasher().digest(key));
+/// let mut answers = [false; 2];
+/// seen.contains_many(&digests, &mut answers);
+/// assert!(answers[0]);
+/// # Ok::<(), tamis::PlanError>(())
+/// ```
 ///
 /// # Laws
 ///
-/// 1. **No false negative.** After `insert(x)` has returned `Ok`, `contains(x)` is true until `x` has been
-///    removed as often as it was inserted, whatever else is inserted or removed meanwhile. (Removing a
-///    key that was never inserted may break this for another key: see [`Remove`].)
+/// 1. **No false negative.** After `insert(x)` has returned `Ok`, `contains(x)` is true until `x`
+///    has been removed as often as it was inserted, no matter what else is inserted or removed.
+///    (Removing a key that was never inserted may break this for another key: see [`Remove`].)
 /// 2. **All or nothing.** An operation that returns an error has changed nothing.
-/// 3. **Undo.** `insert(x)` and then `remove(x)` restores the content id, unless a counter is saturated.
-/// 4. **Counts are never low.** `count(x)`, where it is known, is at least the number of times that `x` is in.
-/// 5. **Batches are plain.** A batch method does what its single twin does, key after key, only faster. An insertion that
-///    fails ends its batch; a removal that fails is passed over.
-/// 6. **No panic.** Any digest, any parameters that were accepted, any order of calls.
+/// 3. **Undo.** `insert(x)` and then `remove(x)` restores the content id, unless a counter is
+///    saturated.
+/// 4. **Counts are never low.** `count(x)`, where it is known, is at least the number of times
+///    that `x` is in.
+/// 5. **Batches are plain.** A batch method does what its single twin does, key after key, only
+///    faster. An insertion that fails ends its batch; a removal that fails is passed over.
+/// 6. **No panic.** It holds for any digest, any params that were accepted and any order of
+///    calls.
 /// 7. **Footprint is memory.** `footprint()` is the heap memory held, to the bit.
-/// 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes again.
+/// 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes
+///    again.
 ///
-/// `tamis-testkit` runs every filter through these laws, planned ones and, in its model test, any legal layout with any history.
+/// `tamis-testkit` tests these laws for planned filters of every kind and, in its model test, for
+/// random layouts with random histories.
 pub trait Filter {
-    /// Hash function, seed, keys and planned keys.
+    /// The label: hash function and seed, keys, capacity.
     fn label(&self) -> Label;
 
-    /// The hash function and seed that make this filter's digests.
+    /// The hash function and seed that make the digests of this filter.
     #[inline]
     fn hasher(&self) -> Hasher {
         self.label().hasher
     }
 
-    /// Whether a key with this digest may be in the set.
+    /// Whether a key with this digest may be in the set. See [`contains`](Self::contains).
     fn contains_digest(&self, digest: Digest) -> bool;
 
-    /// Answers for many digests at once, which is quicker than one by one.
+    /// Writes to `answers` whether each of `digests` may be in the set. It is quicker than asking
+    /// one by one.
     ///
     /// # Panics
     ///
-    /// If `answers` is not as long as `digests`.
+    /// If `answers` and `digests` differ in length.
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         assert_eq!(digests.len(), answers.len(), "an answer for each digest");
         for (digests, answers) in digests.chunks(AHEAD).zip(answers.chunks_mut(AHEAD)) {
@@ -55,11 +74,12 @@ pub trait Filter {
         }
     }
 
-    /// Starts fetching the memory that a question for this digest will read; batches do so for a few digests
-    /// before they ask for the first.
+    /// Starts fetching the memory that a question for `digest` will read. A batch does so for
+    /// several digests before it asks for the first of them.
     fn prefetch(&self, digest: Digest);
 
-    /// Whether the key may be in the set.
+    /// Whether `key` may be in the set. `false` is always right; an absent key is answered `true`
+    /// with probability [`rate`](Self::rate).
     #[inline]
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
     where
@@ -68,12 +88,13 @@ pub trait Filter {
         self.contains_digest(self.hasher().digest(key))
     }
 
-    /// Insertions less removals so far. Inserting a key twice counts twice, and a merge adds.
+    /// Insertions less removals so far. A key that is inserted twice counts twice, and a merge
+    /// adds the keys of both filters.
     fn keys(&self) -> u64 {
         self.label().keys
     }
 
-    /// Keys that the filter was planned for; 0 if nobody said.
+    /// How many keys the filter was planned for; 0 if that was not said.
     fn capacity(&self) -> u64 {
         self.label().capacity
     }
@@ -81,29 +102,31 @@ pub trait Filter {
     /// Bits of heap memory held.
     fn footprint(&self) -> u64;
 
-    /// The rate of this very filter as it stands, computed from its fill: the share of random keys outside
-    /// the set that it would let through, equal digests included.
+    /// The probability that this filter, as it is now, answers yes for a random absent key. It is
+    /// computed from the fill, and includes keys that share a digest.
     fn rate(&self) -> f64;
 
-    /// The share of its bits or cells that is in use.
+    /// The share of the bits or cells that is in use.
     fn fill(&self) -> f64;
 
-    /// Entries that found no regular place and are kept in an overflow; `None` where a kind has none.
+    /// How many entries found no regular place and are in the overflow; `None` for kinds without
+    /// one.
     fn overflow(&self) -> Option<u64> {
         None
     }
 
-    /// Whether the filter is fuller than it should be: its answers stay right, but its rate or its time suffers, and a
-    /// larger one should be built.
+    /// Whether the filter is fuller than it should be. It still keeps its laws, but its rate or
+    /// its speed suffers: grow it, or build a larger one.
     fn is_crowded(&self) -> bool {
         self.label().is_exceeded()
     }
 
-    /// How many distinct blocks of memory `contains_digest` reads for this digest now. For studies, not for hot
-    /// paths.
+    /// How many distinct blocks of memory [`contains_digest`](Self::contains_digest) reads for
+    /// `digest` now. It is for experiments and may be slow.
     fn blocks_to_contain(&self, digest: Digest) -> u32;
 
-    /// How many distinct blocks of memory inserting this digest would touch now; 0 for kinds that are built once.
+    /// How many distinct blocks of memory an insertion of `digest` would touch now; 0 for kinds
+    /// that are built once.
     fn blocks_to_insert(&self, digest: Digest) -> u32 {
         let _ = digest;
         0
@@ -111,11 +134,23 @@ pub trait Filter {
 }
 
 /// A filter that takes keys one by one.
+///
+/// ```
+/// use tamis::{Bloom, Insert, PlanError};
+/// fn insert_all(filter: &mut impl Insert, keys: &[&str]) -> Result<(), tamis::Full> {
+///     keys.iter().try_for_each(|key| filter.insert(*key).map(drop))
+/// }
+/// let mut filter = Bloom::with_rate(1_000, 0.01)?;
+/// insert_all(&mut filter, &["apple", "pear"]).unwrap();
+/// assert!(filter.contains("pear"));
+/// # Ok::<(), PlanError>(())
+/// ```
 pub trait Insert: Filter {
-    /// Inserts a key by its digest. `Ok(true)` says that the filter answered no before.
+    /// Inserts a key by its digest. Returns `Ok(true)` if the filter answered no before.
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full>;
 
-    /// Inserts many digests. On an error those before it are in, and the error says how many.
+    /// Inserts many digests, which is quicker than one by one. The error says how many of them
+    /// went in before it: those stay in.
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
         let mut inserted = 0;
         for digests in digests.chunks(AHEAD) {
@@ -130,7 +165,7 @@ pub trait Insert: Filter {
         Ok(())
     }
 
-    /// Inserts a key. `Ok(true)` says that it was surely not in before.
+    /// Inserts `key`. Returns `Ok(true)` if it was surely absent before.
     #[inline]
     fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full>
     where
@@ -142,14 +177,26 @@ pub trait Insert: Filter {
 
 /// A filter from which keys can be removed.
 ///
-/// Remove only keys that are in. A key that was never inserted is refused when the filter answers no to it;
-/// when it answers yes by mistake (with probability `rate`), removing it takes away what other keys rely on, and
-/// they may then be missed. No filter of this family can notice that.
+/// Remove only keys that are in. If the filter answers no for an absent key, its removal is
+/// refused. If it answers yes for one (with probability `rate`), the removal takes away what
+/// other keys rely on, and the filter may then answer no for those. No filter of this family can
+/// notice that.
+///
+/// ```
+/// use tamis::BlockedRank;
+/// let mut filter = BlockedRank::with_rate(1_000, 0.001)?;
+/// filter.insert("apple")?;
+/// filter.remove("apple")?;
+/// assert!(!filter.contains("apple"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Remove: Insert {
-    /// Removes one occurrence of a key by its digest.
+    /// Removes one occurrence of a key by its digest. It is an error if the filter answers no for
+    /// it.
     fn remove_digest(&mut self, digest: Digest) -> Result<(), Absent>;
 
-    /// Removes one occurrence for each of many digests, and says for how many: those that are not in are passed over.
+    /// Removes one occurrence of each of `digests`, and returns how many were removed. Those that
+    /// are not in are passed over.
     fn remove_many(&mut self, digests: &[Digest]) -> u64 {
         let mut removed = 0;
         for digests in digests.chunks(AHEAD) {
@@ -163,7 +210,7 @@ pub trait Remove: Insert {
         removed
     }
 
-    /// Removes one occurrence of a key.
+    /// Removes one occurrence of `key`. It is an error if the filter answers no for it.
     #[inline]
     fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Absent>
     where
@@ -174,15 +221,25 @@ pub trait Remove: Insert {
 }
 
 /// A filter that knows how often a key is in.
+///
+/// ```
+/// use tamis::RankCounting;
+/// let mut filter = RankCounting::with_rate(1_000, 0.001)?;
+/// filter.insert("apple")?;
+/// filter.insert("apple")?;
+/// assert_eq!(filter.count("apple"), Some(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Count: Filter {
-    /// At most how often the key with this digest is in; 0 if it is not. `None` when the counters that
-    /// would tell are saturated: then the answer is somewhere from 1 up, and lost.
+    /// An upper bound on how often the key with this digest is in, which is almost always exact;
+    /// 0 if it is absent. `None` if its counters are saturated: then the key is in at least once,
+    /// and its count is lost.
     fn count_digest(&self, digest: Digest) -> Option<u64>;
 
-    /// The largest count that can be told; what goes beyond is lost, and told as `None`.
+    /// The largest count that the filter can tell. Beyond it counts are lost, and told as `None`.
     fn max_count(&self) -> u64;
 
-    /// At most how often the key is in.
+    /// An upper bound on how often `key` is in; see [`count_digest`](Self::count_digest).
     #[inline]
     fn count<K: Key + ?Sized>(&self, key: &K) -> Option<u64>
     where

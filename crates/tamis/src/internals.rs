@@ -1,6 +1,6 @@
-//! Mathematics, models and parts, for the report, the tests and the bench of this project.
+//! Mathematics, models and parts, for the report, the tests and the benchmarks of this project.
 //!
-//! Not part of the interface: anything here may change or go in any version.
+//! This is not part of the interface: anything here may change or go in any version.
 #![allow(missing_docs, reason = "what is inside has its own documentation")]
 
 pub mod address {

@@ -1,7 +1,7 @@
-//! Keys are bytes: how each type of key spells itself, the same on every machine and for ever.
+//! Keys are bytes: how each type spells itself, the same on every machine and for ever.
 //!
-//! `std::hash::Hash` is not used anywhere: what it feeds a hasher may change with the compiler, the
-//! platform and the type's definition, and a stored filter must outlive all three.
+//! `std::hash::Hash` is not used anywhere. What it feeds a hasher may change with the compiler,
+//! the platform and the definition of the type, and a stored filter must outlive all three.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -13,8 +13,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A key as canonical bytes.
 ///
-/// Two keys are the same key exactly when their bytes are the same, whatever their types: the string
-/// `"a"` and the byte slice `b"a"` are one key.
+/// Two keys are equal exactly when their bytes are equal, whatever their types: the string `"a"`
+/// and the byte slice `b"a"` are one key.
 ///
 /// | type | bytes |
 /// |---|---|
@@ -26,8 +26,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// | references, `Box`, `Rc`, `Arc`, `Cow` | those of what they point to |
 /// | tuples of 2 to 4 keys | for each: its length as a `u64`, then its bytes |
 ///
-/// So `("ab", "c")` and `("a", "bc")` are different keys. There is no `usize`: its width, and with it the
-/// key, would depend on the machine.
+/// So `("ab", "c")` and `("a", "bc")` are different keys. `usize` is no key: its width, and with
+/// it the bytes, would depend on the machine.
 ///
 /// ```
 /// use tamis::Key;
@@ -36,7 +36,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// assert_eq!([1u16, 2].with_bytes(<[u8]>::to_vec), [1, 0, 2, 0]);
 /// ```
 pub trait Key {
-    /// Calls `f` with the canonical bytes of this key.
+    /// Calls `f` with the canonical bytes of this key, and returns what `f` returns.
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
 }
 
@@ -101,14 +101,14 @@ impl Key for char {
     }
 }
 
-/// Bytes that are put together: on the stack as long as they are few.
+/// The bytes of a composite key, put together. They are on the stack as long as they are few.
 struct Joined {
     few: [u8; FEW],
     len: usize,
     many: Vec<u8>,
 }
 
-/// Most composite keys are shorter.
+/// Bytes that are kept on the stack. Most composite keys are shorter.
 const FEW: usize = 128;
 
 impl Joined {
@@ -164,7 +164,7 @@ macro_rules! integer_slice_keys {
         }
     )*};
 }
-// Bytes are as they are.
+// `[u8]` is not among these: it is a key without being copied.
 integer_slice_keys!(u16 u32 u64 u128 i8 i16 i32 i64 i128);
 
 macro_rules! tuple_keys {
@@ -199,7 +199,7 @@ impl Key for Ipv6Addr {
     }
 }
 
-/// The octets of the address inside: an IPv4 address and its IPv6-mapped form are different keys.
+/// The octets of the address inside. An IPv4 address and its IPv6-mapped form are different keys.
 impl Key for IpAddr {
     #[inline]
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {

@@ -1,16 +1,21 @@
-//! Set membership in the fewest bits, the fewest memory accesses and the fewest bytes on the wire.
+//! Set membership in the fewest bits, the fewest memory accesses and the fewest bytes on the
+//! wire.
 //!
-//! A filter answers "is this key in the set?". No means no. Yes means yes, or, with a small probability that
-//! you choose (the *rate*), no: in a few bits a key, whatever the length of the keys.
+//! A filter answers the question "is this key in the set?". It takes a few bits for each key,
+//! however long the keys are. When it answers no, the key is absent. When it answers yes, the key
+//! is almost surely present: an absent key is answered yes with a small probability that you
+//! choose, the *rate*.
 //!
 //! ```
 //! use tamis::Bloom;
 //!
-//! let mut seen = Bloom::with_rate(1_000_000, 0.01)?; // a million keys, 1% false positives: 1.2 MB
+//! // A million keys, 1% false positives: 1.2 MB.
+//! let mut seen = Bloom::with_rate(1_000_000, 0.01)?;
 //! seen.insert("https://example.org/");
 //! assert!(seen.contains("https://example.org/"));
 //!
-//! let copy = Bloom::from_bytes(&seen.to_bytes())?; // the same bytes on every machine
+//! // The bytes are the same on every machine.
+//! let copy = Bloom::from_bytes(&seen.to_bytes())?;
 //! assert!(copy.contains("https://example.org/"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -23,45 +28,57 @@
 //! | the quickest answer: one cache line a question | [`BlockedBloom`] |
 //! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
 //! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
-//! | the same in the least memory at 1%, and below 0.001% | [`RankIndexed`] |
+//! | to remove keys or count them in the least memory, at 1% and below 0.001% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
-//! | to remove keys and count them in less than half of a counting filter, with d-left buckets | [`DLeft`] |
-//! | to remove keys with quick inserts, memory no matter | [`CountingBloom`] |
-//! | the least memory of all, built once | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], built for seconds |
-//! | an exact map that says no without reading its items | [`FastTable`] |
+//! | to remove keys or count them in less than half the memory of a counting filter, in d-left buckets | [`DLeft`] |
+//! | to remove keys with quick inserts, whatever the memory | [`CountingBloom`] |
+//! | the least memory of all, built once from all keys | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], which takes seconds to build |
+//! | an exact map that answers no without reading its items | [`FastTable`] |
 //! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
-//! | to send a filter, and then what changes | [`Stored::pack`], [`Delta`] |
-//! | to decide at run time | [`AnyFilter`], and [`choose`] to choose for you |
+//! | to send a filter, and later only what has changed | [`Stored::pack`], [`Delta`] |
+//! | to choose the kind at run time | [`AnyFilter`]; [`choose`] chooses for you |
 //!
 //! # Themes
 //!
-//! - **Keys are bytes** ([`Key`]); a [`Hasher`] turns them into [`Digest`]s, and filters see only those.
-//! - **Small traits**: [`Filter`], [`Insert`], [`Remove`], [`Count`], [`Stored`], with their laws at
-//!   [`Filter`]; common methods are on the types as well.
-//! - **Sizes come from goals**: a [`Goal`] (keys and a rate, or memory) becomes params, and [`Prediction`] says what
-//!   they will do: rate, memory, wire size, memory accesses. A goal may also say what the filter must be able to do
-//!   ([`Operation`]), what it may take ([`AtMost`]) and what matters most ([`Minimise`]); [`choose`] then lists the kinds that meet it, best
-//!   first, each with its [`Plan`], and [`Traffic`] says how long snapshots and deltas are.
-//! - **Batches** (`insert_many`, `contains_many`, `remove_many`) fetch memory ahead; **threads** share a filter through `Sharded` or the
-//!   [atomic filters](AtomicBloom), and build one together with `AnyParams::build_in_parallel`.
-//! - **One wire format** ([`wire`]): checked from the first byte to the last, or opened in place.
+//! - **Keys are bytes.** Every [`Key`] has canonical bytes. A [`Hasher`] turns them into a
+//!   [`Digest`], and filters see nothing else.
+//! - **Traits are small.** They are [`Filter`], [`Insert`], [`Remove`], [`Count`] and [`Stored`];
+//!   [`Filter`] lists the laws that all of them keep. Common methods are on the types as well, so
+//!   that simple programs import no trait.
+//! - **Sizes come from goals.** A [`Goal`] says how many keys there will be, and a rate or an
+//!   amount of memory. It becomes the params of a filter, and a [`Prediction`] says what they
+//!   will do: rate, memory, wire size, memory accesses.
+//! - **A goal can choose the kind.** It may also say what the filter must be able to do
+//!   ([`Operation`]), what it may take ([`AtMost`]) and what matters most ([`Minimise`]).
+//!   [`choose`] lists the kinds that meet it, best first, each with its [`Plan`]; [`Traffic`]
+//!   predicts the lengths of snapshots and deltas.
+//! - **Batches are quicker.** `insert_many`, `contains_many` and `remove_many` fetch memory
+//!   ahead.
+//! - **Threads can share a filter** through `Sharded` or the [atomic filters](AtomicBloom), and
+//!   can build one together with `AnyParams::build_in_parallel`.
+//! - **There is one wire format** ([`wire`]). Bytes are checked from the first to the last, or
+//!   opened in place.
 //!
 //! # Limits
 //!
-//! A digest has 64 bits, so that no rate goes below n / 2^64. Filters never shrink the answer "yes" to a
-//! proof: keep the keys elsewhere if you need one. The library uses no clock, no randomness, no environment; it
-//! is `no_std` with `alloc` when the feature `std` is off; what uses threads is then left out.
+//! A digest has 64 bits, so no rate is below n / 2^64 for n keys. A yes is never a proof: keep
+//! the keys elsewhere if you need one.
+//!
+//! The library uses no clock, no randomness and no environment. Without the feature `std` it is
+//! `no_std` with `alloc`, and what needs threads is left out.
 //!
 //! # Features
 //!
 //! - `std` (default): filters from readers, sharded filters, building in parallel.
 //! - `mmap`: filters opened in place from a mapped file.
 //! - `serde`: filters and deltas as the bytes of the wire format, checked when they are read.
-//! - `huge-pages`: large filters ask the system for huge pages (Linux); ignored where refused.
+//! - `huge-pages`: large filters ask the system for huge pages (Linux). It does no harm where the
+//!   system refuses.
 
 #![no_std]
 #![warn(rustdoc::broken_intra_doc_links)]
-// What only `internals` shows is public to it.
+// The items that only the feature `internals` shows are `pub`, and nothing reaches them without
+// it.
 #![cfg_attr(not(feature = "internals"), allow(unreachable_pub))]
 
 extern crate alloc;

@@ -1,4 +1,5 @@
-//! Filters and deltas in serde: as the bytes of the wire format, checked when they are read.
+//! Filters and deltas in serde: they are the bytes of the wire format, and are checked when they
+//! are read.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -11,7 +12,8 @@ use crate::delta::Delta;
 use crate::spec::Limits;
 use crate::stored::Stored;
 
-/// Bytes that are read as bytes, or as a sequence of numbers where a format has no bytes.
+/// Reads bytes. Formats without a type for bytes, such as JSON, have a sequence of numbers
+/// instead.
 struct Bytes;
 
 impl<'de> Visitor<'de> for Bytes {

@@ -1,4 +1,5 @@
-//! What a kind is to the rest of the library: planned, built, predicted, merged, sent, changed and explained by one trait.
+//! What a kind is to the rest of the library: one trait to plan, build, predict, merge, send,
+//! change and explain its filters.
 
 use alloc::vec::Vec;
 
@@ -16,6 +17,9 @@ use crate::wire::{self, ContentId, Encoded, Frame, Header, Object, Payload, Sour
 
 /// A kind of filter: how it is planned, built, sent and combined.
 ///
+/// Every filter type of the library implements it. Use it to write code that works with any of
+/// them, and to send filters as bytes.
+///
 /// ```
 /// use tamis::{Bloom, Limits, Stored};
 /// let mut filter = Bloom::with_rate(1_000, 0.01)?;
@@ -26,39 +30,44 @@ use crate::wire::{self, ContentId, Encoded, Frame, Header, Object, Payload, Sour
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Stored: Filter + Clone + Sized {
-    /// The kind, whose number stands in the header.
+    /// The kind. Its number is stored in the header.
     const KIND: Kind;
 
     /// The integers that fix the layout.
     type Params: Params;
 
-    /// What filters of this kind can do beyond answering. [`Operation::Values`] follows from [`VALUES`](Self::VALUES).
+    /// What filters of this kind can do beyond answering. [`Operation::Values`] is not listed: it
+    /// follows from [`VALUES`](Self::VALUES).
     #[doc(hidden)]
     const CAN: &'static [Operation];
 
-    /// The param that says how many bits of value a key has, if it can have any.
+    /// The name of the param that fixes how many bits of value each key has; `None` if keys
+    /// cannot have values.
     #[doc(hidden)]
     const VALUES: Option<&'static str> = None;
 
-    /// Why one would take it, in a sentence.
+    /// Why one would take this kind, in a sentence.
     #[doc(hidden)]
     const REASON: &'static str;
 
-    /// Bits of each position, where a kind has more than one: what is in proportion to a rate grows with them.
+    /// Bits of each position of the array, such as 4 for counters of 4 bits. The memory that is
+    /// in proportion to a rate grows with it.
     #[doc(hidden)]
     const POSITION_BITS: f64 = 1.0;
 
-    /// What a promise of memory, and one of blocks read, must leave to what the model does not know.
+    /// Factors for predicted memory and for predicted blocks read. A limit is promised only if
+    /// the prediction times its factor keeps within it, because the model is not exact.
     #[doc(hidden)]
     const MARGINS: [f64; 2] = [1.0, 1.0];
 
-    /// The layout.
+    /// The params, which fix the layout of this filter.
     fn params(&self) -> Self::Params;
 
-    /// An empty filter. The label is a [`Hasher`](crate::Hasher), or a [`Label`] that also says how many keys are planned.
+    /// An empty filter. `label` is a [`Hasher`](crate::Hasher), or a [`Label`] that also says for
+    /// how many keys the filter was planned.
     fn new(params: Self::Params, label: impl Into<Label>) -> Result<Self, OutOfMemory>;
 
-    /// A filter of `keys`.
+    /// A filter of the keys with the digests `keys`.
     fn build(
         params: Self::Params,
         label: impl Into<Label>,
@@ -67,7 +76,10 @@ pub trait Stored: Filter + Clone + Sized {
         Self::build_in_parallel(params, label, keys, 1)
     }
 
-    /// A filter of `keys`, built by `threads` threads where the kind allows, and with the same bytes for any number of them.
+    /// A filter of the keys with the digests `keys`, built by `threads` threads.
+    ///
+    /// Kinds that cannot be built in parallel use one thread. The bytes are the same for any
+    /// number of threads.
     fn build_in_parallel(
         params: Self::Params,
         label: impl Into<Label>,
@@ -82,28 +94,33 @@ pub trait Stored: Filter + Clone + Sized {
         Ok(filter)
     }
 
-    /// Inserts keys by several threads; false, and nothing done, where the order of the keys decides where they lie.
+    /// Inserts `keys` by `threads` threads. Returns false and does nothing where the order of the
+    /// keys decides where they lie.
     #[doc(hidden)]
     fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
         let _ = (keys, threads);
         false
     }
 
-    /// The params for a goal: the least memory that meets it, or an error where that is out of all proportion to its rate.
+    /// The params that meet `goal` in the least memory.
+    ///
+    /// It is an error if no params meet the goal, or if the memory would be out of all proportion
+    /// to its rate.
     fn plan(goal: &Goal) -> Result<Self::Params, PlanError> {
         let bits = |params: &Self::Params| Self::predict(params, goal.sized_keys()).bits_per_key;
         in_proportion(Self::KIND, Self::POSITION_BITS, goal, Self::least, bits)
     }
 
-    /// The params for a goal, in proportion or not.
+    /// The params that meet `goal` in the least memory, even if that is out of proportion to its
+    /// rate.
     #[doc(hidden)]
     fn least(goal: &Goal) -> Result<Self::Params, PlanError>;
 
-    /// What a filter with these params and `keys` keys will do.
+    /// What a filter with `params` and `keys` keys will do.
     fn predict(params: &Self::Params, keys: u64) -> Prediction;
 
-    /// What a filter with these params takes on the wire, and its delta after `replaced` of its `keys` keys were replaced; no
-    /// delta for kinds that are built once.
+    /// The bytes on the wire of a filter with `params` and `keys` keys, and of its delta after
+    /// `replaced` of the keys were replaced. Kinds that are built once have no delta.
     #[doc(hidden)]
     fn traffic(
         params: &Self::Params,
@@ -112,28 +129,34 @@ pub trait Stored: Filter + Clone + Sized {
         replaced: Option<u64>,
     ) -> Traffic;
 
-    /// How a prediction comes about, with the symbols of the papers.
+    /// Writes to `out` how the prediction comes about, in the symbols of the papers.
     #[doc(hidden)]
     fn explain(params: &Self::Params, keys: u64, predicted: &Prediction, out: &mut Lines);
 
-    /// Names and values of all that decides answers beside hash, seed and content.
+    /// Names and values of the params that decide answers. With the hash, the seed and the
+    /// content they make up the content id.
     #[doc(hidden)]
     fn content_params(params: &Self::Params) -> Vec<(&'static str, u64)> {
         Self::Params::NAMES.iter().copied().zip(params.values()).collect()
     }
 
-    /// Adds the keys of another filter. What must agree is the kind's affair: the error names what does not.
+    /// Adds the keys of `other`.
+    ///
+    /// Each kind decides what must agree, such as the seed or the params; the error names what
+    /// does not. Nothing has changed on an error.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         let _ = other;
         Err(MergeError::BuiltOnce(Self::KIND.name()))
     }
 
-    /// Lays the filter out anew for twice as many keys, without the keys: answers stay.
+    /// Lays the filter out anew for twice as many keys. The keys are not needed, and answers stay
+    /// as they are.
     fn grow(&mut self) -> Result<(), ResizeError> {
         Err(ResizeError::Fixed(Self::KIND.name()))
     }
 
-    /// Lays the filter out anew for half as many keys, without the keys: answers stay.
+    /// Lays the filter out anew for half as many keys. The keys are not needed, and answers stay
+    /// as they are.
     fn shrink(&mut self) -> Result<(), ResizeError> {
         Err(ResizeError::Fixed(Self::KIND.name()))
     }
@@ -141,17 +164,20 @@ pub trait Stored: Filter + Clone + Sized {
     /// Removes all keys.
     fn clear(&mut self);
 
-    /// Checks every invariant; an error means that the content was not made by this library.
+    /// Checks every invariant. An error says that the content was not made by this library.
     fn validate(&self) -> Result<(), Invalid>;
 
-    /// A name for what the filter holds, whatever its encoding and history.
+    /// A name for what the filter holds. Filters with the same id answer alike, however they are
+    /// encoded and came about.
     fn content_id(&self) -> ContentId;
 
-    /// The filter as bytes.
+    /// The filter as bytes, in a form that can be used in place where the kind has one.
     fn encode(&self) -> Encoded<'_>;
 
-    /// The filter as fewer bytes: entropy-coded, for transfer. It is decoded like the other form, but cannot be used in place. How
-    /// is an [`Effort`], or a [`Packing`] that cuts arrays into pieces.
+    /// The filter as fewer bytes: entropy-coded, for transfer.
+    ///
+    /// It is decoded like the bytes of [`encode`](Self::encode), but cannot be used in place.
+    /// `how` is an [`Effort`], or a [`Packing`] that cuts arrays into pieces.
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_>;
 
     /// A filter from a header that has been checked and the sections behind it.
@@ -163,18 +189,21 @@ pub trait Stored: Filter + Clone + Sized {
         self.encode().len()
     }
 
-    /// A filter from bytes, everything checked.
+    /// A filter from `bytes`. Every byte is checked, and no more memory is taken than `limits`
+    /// allow.
     fn decode(mut bytes: &[u8], limits: Limits) -> Result<Self, WireError> {
         Self::read(&mut bytes, limits)
     }
 
-    /// A filter from any source of bytes, everything checked.
+    /// A filter from any source of bytes, such as a file; otherwise as [`decode`](Self::decode).
     fn read(source: &mut dyn Source, limits: Limits) -> Result<Self, WireError> {
         Self::read_behind(Frame::read(source, limits)?)
     }
 
-    /// A filter that answers from bytes kept elsewhere, such as a mapped file. Only the header is checked; the
-    /// first change copies the bytes. What is trimmed or packed cannot be used in place, and is read and checked, within the
+    /// A filter that answers from `bytes` in place, such as those of a mapped file.
+    ///
+    /// Only the header is checked, and the first change to the filter copies the bytes. Trimmed
+    /// or packed sections cannot be used in place: they are decoded and checked, within the
     /// default limits.
     fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
         let mut frame = Frame::share(bytes)?;
@@ -183,7 +212,8 @@ pub trait Stored: Filter + Clone + Sized {
         Ok(filter)
     }
 
-    /// A filter behind a header that was read and looked at, everything checked.
+    /// A filter from the sections behind a header that has been read already. Every byte is
+    /// checked.
     #[doc(hidden)]
     fn read_behind(mut frame: Frame<'_>) -> Result<Self, WireError> {
         let filter = Self::from_frame(&mut frame)?;
@@ -194,14 +224,14 @@ pub trait Stored: Filter + Clone + Sized {
         Ok(filter)
     }
 
-    /// Label and params of a filter of this kind.
+    /// Label and params from the header of a filter of this kind.
     #[doc(hidden)]
     fn begin(frame: &Frame<'_>) -> Result<(Label, Self::Params), WireError> {
         let (label, values) = frame.begin(Self::KIND)?;
         Ok((label, Self::Params::from_values(values)?))
     }
 
-    /// The filter's header with these sections behind it.
+    /// The header of this filter, with `payloads` as its sections.
     #[doc(hidden)]
     fn frame<'a>(&self, payloads: Vec<Payload<'a>>) -> Encoded<'a> {
         let Label { hasher, keys, capacity } = self.label();
@@ -210,62 +240,67 @@ pub trait Stored: Filter + Clone + Sized {
         wire::encode(Header { object, kind, hasher, keys, capacity, params, sections }, payloads)
     }
 
+    /// The label, for a delta that changes keys and capacity.
     #[doc(hidden)]
     fn label_mut(&mut self) -> &mut Label;
 
-    /// What turns this content into that of another filter with the same content params; `None` for kinds that are built once.
+    /// What turns the content of this filter into that of `new`, which has the same content
+    /// params; `None` for kinds that are built once.
     #[doc(hidden)]
     fn diff(&self, new: &Self) -> Option<Change> {
         let _ = new;
         None
     }
 
-    /// Changes the content; on an error it is half changed.
+    /// Changes the content. On an error it may be half changed.
     #[doc(hidden)]
     fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
         let _ = change;
         Err(OTHER_KIND)
     }
 
-    /// What changes are made of, from the values of the content params; `None` if these are not of the kind.
+    /// What changes are made of, for content params with the values `content`; `None` if the kind
+    /// has no such content params, or no deltas.
     #[doc(hidden)]
     fn shape(content: &[u64]) -> Option<Shape> {
         let _ = content;
         None
     }
 
-    /// All that is in, where a kind keeps identities.
+    /// All entries, in order, for kinds that keep identities; nothing for the others.
     #[doc(hidden)]
     fn held_entries(&self) -> Vec<Entry> {
         Vec::new()
     }
 
-    /// What the content takes at least on the wire if only its size and its density are known: no coder does much better.
+    /// The entropy of the content in bits, given its size and density alone. No coder makes the
+    /// content much shorter.
     fn entropy_bits(&self) -> f64;
 
-    /// Bits and ones of the array that [`pack`](Self::pack) codes; `None` where that is no array of bits.
+    /// Bits and ones of the array that [`pack`](Self::pack) codes; `None` if it codes something
+    /// other than an array of bits.
     #[doc(hidden)]
     fn array(&self) -> Option<(u64, u64)> {
         None
     }
 
-    /// What [`pack`](Self::pack) codes with.
+    /// The name of the coder that [`pack`](Self::pack) uses.
     #[doc(hidden)]
     fn coder_name(&self, effort: Effort) -> &'static str {
         self.array().map_or("gaps", |(bits, ones)| coder::choose(bits, ones, effort).name())
     }
 
-    /// The filter as one that takes keys, if it does.
+    /// The filter as an [`Insert`]; `None` for kinds that are built once.
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {
         None
     }
 
-    /// The filter as one that gives keys up, if it does.
+    /// The filter as a [`Remove`]; `None` for kinds from which keys cannot be removed.
     fn as_remove(&mut self) -> Option<&mut dyn Remove> {
         None
     }
 
-    /// The filter as one that counts, if it does.
+    /// The filter as a [`Count`]; `None` for kinds that do not count.
     fn as_count(&self) -> Option<&dyn Count> {
         None
     }
