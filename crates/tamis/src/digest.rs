@@ -1,7 +1,7 @@
 //! Bytes and a seed become a 64-bit [`Digest`]. Filters see nothing else of a key.
 //!
-//! Both hash functions are frozen: their ids are in every stored filter, and `tests/digest.rs`
-//! compares them with public test vectors.
+//! Both hash functions are frozen: their ids are in every stored filter, and `digest.rs` of the
+//! tests compares them with public test vectors.
 //!
 //! No structure can tell apart two keys with the same digest. So every rate is at least n / 2^64
 //! for n keys; predicted rates include it.
@@ -48,10 +48,10 @@ const fn mix(mut x: u64) -> u64 {
 #[repr(u8)]
 #[non_exhaustive]
 pub enum HashId {
-    /// `XXH3_64bits_withSeed`: fast, for keys that nobody chooses to do harm.
+    /// `XXH3_64bits_withSeed`: fast, for keys that no adversary chooses.
     Xxh3 = 1,
-    /// SipHash-1-3 under a 128-bit key: for keys that an adversary may choose. It protects only as
-    /// long as the seed is secret.
+    /// SipHash-1-3 with a 128-bit seed: for keys that an adversary may choose. It protects only
+    /// as long as the seed is secret.
     Sip13 = 2,
 }
 
@@ -137,7 +137,7 @@ impl Hasher {
     #[inline]
     pub fn digest_bytes(self, bytes: &[u8]) -> Digest {
         Digest(match self.id {
-            // The specification's two functions agree at seed 0; the first is quicker on long keys.
+            // The two functions agree at seed 0; the first is quicker on long keys.
             HashId::Xxh3 if self.seed == 0 => xxh3_64(bytes),
             HashId::Xxh3 => xxh3_64_with_seed(bytes, self.seed as u64),
             HashId::Sip13 => {

@@ -35,8 +35,7 @@ use crate::spec::{Absent, Full, Label};
 ///    that `x` is in.
 /// 5. **Batches are plain.** A batch method does what its single twin does, key after key, only
 ///    faster. An insertion that fails ends its batch; a removal that fails is passed over.
-/// 6. **No panic.** It holds for any digest, any params that were accepted and any order of
-///    calls.
+/// 6. **No panic.** Nothing panics, for any digest, any accepted params and any order of calls.
 /// 7. **Footprint is memory.** `footprint()` is the heap memory held, to the bit.
 /// 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes
 ///    again.

@@ -17,7 +17,17 @@ use crate::wire::{ContentId, Encoded, Frame, Source};
 
 macro_rules! define {
     ($($id:literal $kind:ident $name:literal $type:ty,)*) => {
-        /// A filter of any kind.
+        /// A filter of any kind, for programs that learn the kind at run time.
+        ///
+        /// ```
+        /// use tamis::{AnyFilter, Bloom, Filter, Kind, Limits};
+        /// let mut seen = Bloom::with_rate(1_000, 0.01)?;
+        /// seen.insert("apple");
+        /// let any = AnyFilter::decode(&seen.to_bytes(), Limits::default())?;
+        /// assert_eq!(any.kind(), Kind::Bloom);
+        /// assert!(any.contains("apple"));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum AnyFilter {
@@ -33,27 +43,28 @@ impl AnyFilter {
         each!(AnyFilter: self, F, _filter => F::KIND)
     }
 
-    /// The layout.
+    /// The params, which fix the layout.
     pub fn params(&self) -> AnyParams {
         each!(AnyFilter: self, F, filter => F::hold_params(filter.params()))
     }
 
-    /// The filter as one that takes keys, if it does.
+    /// The filter as an [`Insert`]; `None` for kinds that are built once.
     pub fn as_insert(&mut self) -> Option<&mut dyn Insert> {
         each!(AnyFilter: self, F, filter => filter.as_insert())
     }
 
-    /// The filter as one that gives keys up, if it does.
+    /// The filter as a [`Remove`]; `None` for kinds from which keys cannot be removed.
     pub fn as_remove(&mut self) -> Option<&mut dyn Remove> {
         each!(AnyFilter: self, F, filter => filter.as_remove())
     }
 
-    /// The filter as one that counts, if it does.
+    /// The filter as a [`Count`]; `None` for kinds that do not count.
     pub fn as_count(&self) -> Option<&dyn Count> {
         each!(AnyFilter: self, F, filter => filter.as_count())
     }
 
-    /// Adds the keys of another filter of the same kind; what else must agree is the kind's affair.
+    /// Adds the keys of `other`, which must be of the same kind. Each kind decides what else must
+    /// agree; the error names what does not. Nothing has changed on an error.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         let (mine, theirs) = (self.kind().name(), other.kind().name());
         each!(AnyFilter: self, F, filter => match F::inside(other) {
@@ -62,12 +73,14 @@ impl AnyFilter {
         })
     }
 
-    /// Lays the filter out anew for twice as many keys, without the keys: answers stay.
+    /// Lays the filter out anew for twice as many keys. The keys are not needed, and answers stay
+    /// as they are.
     pub fn grow(&mut self) -> Result<(), ResizeError> {
         each!(AnyFilter: self, F, filter => Stored::grow(filter))
     }
 
-    /// Lays the filter out anew for half as many keys, without the keys: answers stay.
+    /// Lays the filter out anew for half as many keys. The keys are not needed, and answers stay
+    /// as they are.
     pub fn shrink(&mut self) -> Result<(), ResizeError> {
         each!(AnyFilter: self, F, filter => Stored::shrink(filter))
     }
@@ -77,12 +90,12 @@ impl AnyFilter {
         each!(AnyFilter: self, F, filter => filter.clear());
     }
 
-    /// Checks every invariant.
+    /// Checks every invariant. An error says that the content was not made by this library.
     pub fn validate(&self) -> Result<(), Invalid> {
         each!(AnyFilter: self, F, filter => filter.validate())
     }
 
-    /// A name for what the filter holds.
+    /// A name for what the filter holds. Filters with the same id answer alike.
     pub fn content_id(&self) -> ContentId {
         each!(AnyFilter: self, F, filter => filter.content_id())
     }
@@ -92,14 +105,15 @@ impl AnyFilter {
         each!(AnyFilter: self, F, filter => filter.encode())
     }
 
-    /// The filter as fewer bytes, entropy-coded.
+    /// The filter as fewer bytes: entropy-coded, for transfer. `how` is an [`Effort`] or a
+    /// [`Packing`].
     pub fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let how = how.into();
         each!(AnyFilter: self, F, filter => filter.pack(how))
     }
 
-    /// What readers need of this filter: of a counting Bloom filter the plain one that answers alike, while the counters stay
-    /// at home; of any other kind all of it.
+    /// The part of the filter that readers need. Of a counting Bloom filter that is the plain
+    /// filter with the same answers, without the counters; of any other kind it is a copy.
     pub fn projection(&self) -> Result<Self, OutOfMemory> {
         match self {
             Self::Counting(filter) => filter.to_bloom().map(Self::Bloom),
@@ -107,64 +121,71 @@ impl AnyFilter {
         }
     }
 
-    /// What the content takes at least on the wire if only its size and its density are known: no coder does much better.
+    /// The entropy of the content in bits, given its size and density alone. No coder makes the
+    /// content much shorter.
     pub fn entropy_bits(&self) -> f64 {
         each!(AnyFilter: self, F, filter => filter.entropy_bits())
     }
 
-    /// What [`pack`](Self::pack) codes with.
+    /// The name of the coder that [`pack`](Self::pack) uses.
     pub fn coder_name(&self, effort: Effort) -> &'static str {
         each!(AnyFilter: self, F, filter => filter.coder_name(effort))
     }
 
-    /// Whether what the filter is packed into is an array of bits, which can be cut into pieces ([`Packing`]); others are counters or
-    /// sorted numbers.
+    /// Whether [`pack`](Self::pack) codes an array of bits, which can be cut into pieces
+    /// ([`Packing`]). Other kinds pack counters or sorted numbers.
     pub fn packs_an_array(&self) -> bool {
         each!(AnyFilter: self, F, filter => filter.array().is_some())
     }
 
-    /// All that is in, in order of identity and value, where a kind keeps identities; nothing for the others.
+    /// All entries, in order of identity and value, for kinds that keep identities; nothing for
+    /// the others.
     pub fn entries(&self) -> Vec<Entry> {
         each!(AnyFilter: self, F, filter => filter.held_entries())
     }
 
-    /// Names and values of all that decides answers beside hash, seed and content.
+    /// Names and values of the params that decide answers. With the hash, the seed and the
+    /// content they make up the content id.
     pub(crate) fn content_params(&self) -> Vec<(&'static str, u64)> {
         each!(AnyFilter: self, F, filter => F::content_params(&filter.params()))
     }
 
-    /// What turns this content into that of another filter; `None` for kinds that are built once, and for different kinds.
+    /// What turns the content of this filter into that of `new`; `None` for kinds that are built
+    /// once, and for different kinds.
     pub(crate) fn diff(&self, new: &Self) -> Option<Change> {
         each!(AnyFilter: self, F, filter => filter.diff(F::inside(new)?))
     }
 
-    /// Changes the content; on an error it is half changed.
+    /// Changes the content. On an error it may be half changed.
     pub(crate) fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
         each!(AnyFilter: self, F, filter => filter.apply(change))
     }
 
-    /// Takes over keys and planned keys from a label.
+    /// Takes over the keys and the capacity of `label`.
     pub(crate) fn set_keys(&mut self, label: Label) {
         let own = each!(AnyFilter: self, F, filter => filter.label_mut());
         (own.keys, own.capacity) = (label.keys, label.capacity);
     }
 
-    /// A filter of whatever kind from bytes, everything checked.
+    /// A filter of the kind that `bytes` hold. Every byte is checked, and no more memory is taken
+    /// than `limits` allow.
     pub fn decode(mut bytes: &[u8], limits: Limits) -> Result<Self, WireError> {
         Self::read(&mut bytes, limits)
     }
 
-    /// A filter of whatever kind from any source of bytes, everything checked.
+    /// A filter from any source of bytes, such as a file; otherwise as [`decode`](Self::decode).
     pub fn read(source: &mut dyn Source, limits: Limits) -> Result<Self, WireError> {
         Self::read_behind(Frame::read(source, limits)?)
     }
 
-    /// A filter of whatever kind behind a header that was read and looked at, everything checked.
+    /// A filter from the sections behind a header that has been read already. Every byte is
+    /// checked.
     pub fn read_behind(frame: Frame<'_>) -> Result<Self, WireError> {
         by_kind!(frame.header().kind, F => F::read_behind(frame).map(Listed::hold))
     }
 
-    /// A filter of whatever kind that answers from bytes kept elsewhere; only the header is checked.
+    /// A filter that answers from `bytes` in place; only the header is checked. See
+    /// [`Stored::open`].
     pub fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
         by_kind!(Frame::share(bytes)?.header().kind, F => F::open(bytes).map(Listed::hold))
     }
@@ -216,7 +237,7 @@ impl Filter for AnyFilter {
     }
 }
 
-/// Kinds that are built once take no keys, and say that they are full.
+/// Filters of kinds that are built once take no keys: they return [`Full`].
 impl Insert for AnyFilter {
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         let full = Full { keys: self.keys(), inserted: 0 };
@@ -229,7 +250,7 @@ impl Insert for AnyFilter {
     }
 }
 
-/// Kinds that do not count know no count.
+/// Filters of kinds that do not count return `None`.
 impl Count for AnyFilter {
     fn count_digest(&self, digest: Digest) -> Option<u64> {
         self.as_count()?.count_digest(digest)

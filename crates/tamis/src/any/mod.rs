@@ -1,4 +1,4 @@
-//! A filter of any kind, and its layout: what lies outside this library knows only these.
+//! A filter of any kind, and its params. Other crates that handle all kinds need only these.
 
 mod filter;
 mod params;
@@ -10,10 +10,11 @@ use crate::change::Shape;
 use crate::spec::{Kind, Operation};
 use crate::stored::Stored;
 
-/// Defines the enums and the macros that go through them.
+/// Defines the macros that go through all kinds, and links every type to its variants.
 macro_rules! hold {
     ($dollar:tt $($id:literal $kind:ident $name:literal $type:ty,)*) => {
-        /// The same expression for whichever kind is inside: `each!(AnyFilter: self, F, filter => ...)`, with `F` for its type.
+        /// Evaluates one expression for the kind that is inside, as in `each!(AnyFilter: self, F,
+        /// filter => ...)`. `F` is the type of the filter.
         macro_rules! each {
             ($dollar any:ident: $dollar value:expr, $dollar F:ident, $dollar inner:ident => $dollar then:expr) => {
                 match $dollar value {
@@ -26,7 +27,8 @@ macro_rules! hold {
             };
         }
 
-        /// The same expression for the type of whichever kind this is: `by_kind!(kind, F => ...)`.
+        /// Evaluates one expression with the type `F` of the kind `kind`, as in `by_kind!(kind, F
+        /// => ...)`.
         macro_rules! by_kind {
             ($dollar value:expr, $dollar F:ident => $dollar then:expr) => {
                 match $dollar value {
@@ -62,20 +64,20 @@ macro_rules! hold {
 }
 kinds!(hold $);
 
-/// A kind that is in the list.
+/// A filter type that is in the list of kinds.
 pub(crate) trait Listed: Stored {
-    /// The filter as one of any kind.
+    /// This filter as an [`AnyFilter`].
     fn hold(self) -> AnyFilter;
 
-    /// The layout as one of any kind.
+    /// These params as [`AnyParams`].
     fn hold_params(params: Self::Params) -> AnyParams;
 
-    /// The filter, if it is of this kind.
+    /// The filter inside `any`; `None` if it is of another kind.
     fn inside(any: &AnyFilter) -> Option<&Self>;
 }
 
 impl Kind {
-    /// Whether filters of this kind can do this.
+    /// Whether filters of this kind can do `operation`.
     pub fn can(self, operation: Operation) -> bool {
         by_kind!(self, F => match operation {
             Operation::Values(_) => F::VALUES.is_some(),
@@ -83,7 +85,8 @@ impl Kind {
         })
     }
 
-    /// Whether filters of this kind take keys one by one; others are built once from all their keys.
+    /// Whether filters of this kind take keys one by one. The others are built once from all
+    /// their keys.
     pub fn can_insert(self) -> bool {
         self.can(Operation::Insert)
     }
@@ -98,28 +101,30 @@ impl Kind {
         self.can(Operation::Count)
     }
 
-    /// Why one would take it, in a sentence.
+    /// Why one would take this kind, in a sentence.
     pub fn reason(self) -> &'static str {
         by_kind!(self, F => F::REASON)
     }
 
-    /// The param that says how many bits of value a key has, if it can have any.
+    /// The name of the param that fixes how many bits of value each key has; `None` if keys
+    /// cannot have values.
     pub(crate) fn value_param(self) -> Option<&'static str> {
         by_kind!(self, F => F::VALUES)
     }
 
-    /// What promises of memory and of blocks must leave to what the model does not know.
+    /// Factors for predicted memory and predicted blocks; see [`Stored::MARGINS`].
     pub(crate) fn margins(self) -> [f64; 2] {
         by_kind!(self, F => F::MARGINS)
     }
 
-    /// Bits of each position.
+    /// Bits of each position; see [`Stored::POSITION_BITS`].
     pub(crate) fn position_bits(self) -> f64 {
         by_kind!(self, F => F::POSITION_BITS)
     }
 }
 
-/// What the changes of a kind with these content params are made of; `None` if there is no such filter.
+/// What changes of filters of `kind` are made of, for content params with the values `content`;
+/// `None` if the kind has no such content params, or no deltas.
 pub(crate) fn shape(kind: Kind, content: &[u64]) -> Option<Shape> {
     by_kind!(kind, F => F::shape(content))
 }

@@ -1,4 +1,4 @@
-//! The layout of a filter of any kind: planned, predicted and built.
+//! The params of a filter of any kind: planned, predicted and built.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,17 @@ use crate::stored::Stored;
 
 macro_rules! define {
     ($($id:literal $kind:ident $name:literal $type:ty,)*) => {
-        /// The layout of a filter of any kind.
+        /// The params of a filter of any kind: they fix its layout.
+        ///
+        /// ```
+        /// use tamis::{AnyParams, Filter, Goal, Hasher, Insert, Kind};
+        /// let params = AnyParams::plan(Kind::BlockedRank, &Goal::rate(1_000, 0.001))?;
+        /// assert!(params.predict(1_000).rate <= 0.001);
+        /// let mut filter = params.build(Hasher::default())?;
+        /// filter.insert("apple")?;
+        /// assert!(filter.contains("apple"));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum AnyParams {
@@ -23,27 +33,29 @@ macro_rules! define {
 kinds!(define);
 
 impl AnyParams {
-    /// The layout of a filter of this kind that meets the goal in the least memory, in proportion to its rate or not.
+    /// The params of a filter of `kind` that meet `goal` in the least memory, even if that is out
+    /// of proportion to its rate.
     pub(crate) fn least(kind: Kind, goal: &Goal) -> Result<Self, PlanError> {
         by_kind!(kind, F => F::least(goal).map(F::hold_params))
     }
 
-    /// The same, or an error where it is out of proportion.
+    /// The same, or an error if the memory is out of proportion to the rate.
     pub(crate) fn in_proportion(kind: Kind, goal: &Goal) -> Result<Self, PlanError> {
         by_kind!(kind, F => F::plan(goal).map(F::hold_params))
     }
 
-    /// What a filter with this layout and `keys` keys will do.
+    /// What a filter with these params and `keys` keys will do.
     pub fn predict(&self, keys: u64) -> Prediction {
         each!(AnyParams: self, F, params => F::predict(params, keys))
     }
 
-    /// What a filter with this layout and `keys` keys takes on the wire; its deltas after a share `churn` of the keys was replaced.
+    /// The bytes on the wire of a filter with these params and `keys` keys and, if `churn` is
+    /// given, of its delta after the share `churn` of the keys was replaced.
     pub fn traffic(&self, keys: u64, churn: Option<f64>) -> Traffic {
         self.traffic_as_predicted(keys, churn, &self.predict(keys))
     }
 
-    /// As [`traffic`](Self::traffic), for whoever has the prediction already.
+    /// As [`traffic`](Self::traffic), for callers that have the prediction already.
     pub(crate) fn traffic_as_predicted(
         &self,
         keys: u64,
@@ -58,17 +70,19 @@ impl AnyParams {
         Traffic { delta, ..traffic }
     }
 
-    /// How a prediction comes about.
+    /// Writes to `out` how the prediction comes about.
     pub(crate) fn explain(&self, keys: u64, predicted: &Prediction, out: &mut Lines) {
         each!(AnyParams: self, F, params => F::explain(params, keys, predicted, out));
     }
 
-    /// An empty filter.
+    /// An empty filter. `label` is a [`Hasher`](crate::Hasher), or a [`Label`] that also says for
+    /// how many keys the filter was planned.
     pub fn build(self, label: impl Into<Label>) -> Result<AnyFilter, OutOfMemory> {
         each!(AnyParams: self, F, params => F::new(params, label).map(Listed::hold))
     }
 
-    /// A filter of these keys, for kinds that are built once and for all others.
+    /// A filter of the keys with the digests `keys`. Every kind can be built so, also those that
+    /// are built once.
     pub fn build_from(
         self,
         label: impl Into<Label>,
@@ -77,10 +91,12 @@ impl AnyParams {
         self.build_in_parallel(label, keys, 1)
     }
 
-    /// As [`build_from`](Self::build_from), by `threads` threads where the kind allows, and with the same bytes.
+    /// As [`build_from`](Self::build_from), by `threads` threads. The bytes are the same for any
+    /// number of threads.
     ///
-    /// `bloom` and `blocked` allow it: their bits come out alike in whatever order they are set. The other kinds are built by one
-    /// thread, because the order of the keys decides where they lie.
+    /// Only `bloom` and `blocked` use more than one thread, because their bits do not depend on
+    /// the order in which they are set. In other kinds the order of the keys decides where they
+    /// lie.
     pub fn build_in_parallel(
         self,
         label: impl Into<Label>,
@@ -92,12 +108,12 @@ impl AnyParams {
         })
     }
 
-    /// The layout of this kind with these values, in stored order; every one is checked.
+    /// The params of `kind` with these values, in stored order. Every value is checked.
     pub fn from_values(kind: Kind, values: &[u64]) -> Result<Self, InvalidParam> {
         by_kind!(kind, F => Params::from_values(values).map(F::hold_params))
     }
 
-    /// The kind that this is the layout of.
+    /// The kind that these params belong to.
     pub fn kind(&self) -> Kind {
         each!(AnyParams: self, F, _params => F::KIND)
     }

@@ -3,7 +3,15 @@
 use super::{BITS_PER_BYTE, gaps, rans};
 use crate::math::gamma::ln_choose;
 
-/// What matters more.
+/// Whether speed or size matters more in packing.
+///
+/// ```
+/// use tamis::{Bloom, Effort, Stored};
+/// let mut filter = Bloom::with_rate(10_000, 0.01)?;
+/// filter.insert("apple");
+/// assert!(filter.pack(Effort::Best).len() < filter.encode().len());
+/// # Ok::<(), tamis::PlanError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Effort {

@@ -6,9 +6,18 @@ use super::{Effort, encode, encode_pieces};
 
 /// How a filter is packed: an [`Effort`], and whether arrays are cut into pieces.
 ///
-/// Pieces make a message somewhat longer, and whoever wants few bits of it need decode only the pieces that they are in
-/// (paper 004, section II-B; [`PackedBloom`](crate::compressed::PackedBloom)). Only arrays of bits are cut: see
+/// Pieces make a message somewhat longer. A reader that wants few bits of it need decode only the
+/// pieces that they are in (paper 004, section II-B;
+/// [`PackedBloom`](crate::compressed::PackedBloom)). Only arrays of bits are cut: see
 /// [`AnyFilter::packs_an_array`](crate::AnyFilter::packs_an_array).
+///
+/// ```
+/// use tamis::{Bloom, Effort, Packing, Stored};
+/// let filter = Bloom::with_rate(10_000, 0.01)?;
+/// let bytes = filter.pack(Packing::from(Effort::Best).in_pieces(4096)).to_vec();
+/// assert_eq!(Bloom::from_bytes(&bytes)?, filter);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Packing {

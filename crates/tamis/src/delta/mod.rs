@@ -36,6 +36,16 @@ use crate::spec::{Kind, Label, Mismatch};
 use crate::wire::ContentId;
 
 /// What turns one filter into another.
+///
+/// ```
+/// use tamis::{AnyFilter, Bloom, Delta, Insert};
+/// let mut old = AnyFilter::from(Bloom::with_rate(1_000, 0.01)?);
+/// let mut new = old.clone();
+/// new.insert("pear")?;
+/// Delta::between(&old, &new)?.apply(&mut old)?;
+/// assert_eq!(old.content_id(), new.content_id());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     kind: Kind,

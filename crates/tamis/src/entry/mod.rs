@@ -12,6 +12,16 @@ use crate::coder::numbers;
 use crate::spec::{Budget, Invalid, WireError};
 
 /// An identity with its value (0 where a kind has none) and how often it is in.
+///
+/// ```
+/// use tamis::RankIndexed;
+/// let mut filter = RankIndexed::with_rate(1_000, 0.01)?;
+/// filter.insert("apple")?;
+/// filter.insert("apple")?;
+/// let entries = filter.entries();
+/// assert_eq!((entries.len(), entries[0].count, entries[0].value), (1, 2, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The identity.

@@ -9,6 +9,16 @@ use crate::any::AnyParams;
 use crate::spec::{Goal, Kind, Minimise, Operation, PlanError, Prediction, Size, Traffic};
 
 /// One kind's answer to a goal.
+///
+/// ```
+/// use tamis::{Filter, Goal, Hasher, Insert, Kind, Plan};
+/// let plan = Plan::of(Kind::Bloom, &Goal::rate(1_000, 0.01))?;
+/// assert!(plan.predicted.rate <= 0.01);
+/// let mut filter = plan.params.build(Hasher::default())?;
+/// filter.insert("apple")?;
+/// assert!(filter.contains("apple"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {

@@ -7,22 +7,34 @@ use super::PlanError;
 
 /// The most that a filter may take; `None` where it does not matter.
 ///
-/// Limits are promises for the filter that will be built, not for the mean of many: sizes that vary from filter to filter
-/// keep five standard deviations away from theirs, and blocks of fingerprint kinds, which models know to some per cent, a twentieth.
+/// A limit is a promise for the one filter that will be built, not for the mean of many. So
+/// predictions must stay below it by a margin: five standard deviations for sizes that vary from
+/// filter to filter, and a twentieth for the blocks of fingerprint kinds, which models do not
+/// know exactly.
+///
+/// ```
+/// use tamis::{AtMost, Goal, Limited, choose};
+/// let limits = AtMost::default().with(Limited::BitsPerKey, 12.0);
+/// let plans = choose(&Goal::rate(1_000_000, 0.01).at_most(limits))?;
+/// assert!(plans[0].predicted.bits_per_key <= 12.0);
+/// # Ok::<(), tamis::PlanError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AtMost {
-    /// Bits of memory held, over keys.
+    /// Bits of memory held, for each key.
     pub bits_per_key: Option<f64>,
     /// Bytes of a packed snapshot.
     pub snapshot_bytes: Option<u64>,
-    /// Bytes of a delta after [`churn`](crate::Goal::churn) of the keys were replaced; of a snapshot, for kinds that have no deltas.
+    /// Bytes of a delta after the share [`churn`](crate::Goal::churn) of the keys was replaced.
+    /// Kinds without deltas send a snapshot, and that is what is limited.
     pub delta_bytes: Option<u64>,
-    /// Blocks of memory read by a lookup on average, of a member or of a stranger, whichever reads more.
+    /// Blocks of memory that a lookup reads on average, for present keys or for absent ones,
+    /// whichever is more.
     pub blocks: Option<f64>,
 }
 
-/// What is limited.
+/// Which of the limits of [`AtMost`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limited {
@@ -46,7 +58,7 @@ impl Limited {
         }
     }
 
-    /// A number as a person would write it.
+    /// `value` in the form in which errors print it.
     pub(crate) fn write(self, value: f64) -> String {
         match self {
             Self::BitsPerKey | Self::Blocks => format!("{value:.3}"),
@@ -54,7 +66,8 @@ impl Limited {
         }
     }
 
-    /// The next number that is written in full: what is offered must do.
+    /// The next value above that [`write`](Self::write) prints exactly. The limit that an error
+    /// offers must be one that can be met.
     pub(crate) fn round_up(self, value: f64) -> f64 {
         match self {
             Self::BitsPerKey | Self::Blocks => libm::ceil(value * 1000.0) / 1000.0,
@@ -64,7 +77,7 @@ impl Limited {
 }
 
 impl AtMost {
-    /// Every limit that is set must leave something.
+    /// Checks that every limit that is set is above 0.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         let bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
         let all = [
@@ -83,7 +96,8 @@ impl AtMost {
         Ok(())
     }
 
-    /// These limits with another instead of one of them: such as the nearest that can be had.
+    /// The same limits, with `most` for `limited`: such as the nearest limit that an error
+    /// offers.
     #[must_use]
     pub fn with(mut self, limited: Limited, most: f64) -> Self {
         match limited {
@@ -95,7 +109,7 @@ impl AtMost {
         self
     }
 
-    /// Whether there is none.
+    /// Whether no limit is set.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,4 +1,5 @@
-//! What reading may take: the one place where memory is counted, before it is allocated.
+//! The memory that reading may take. This is the one place where it is counted, before it is
+//! allocated.
 
 use alloc::vec::Vec;
 
@@ -7,8 +8,9 @@ use crate::bits::{OutOfMemory, Words};
 
 /// Bytes that reading has taken, and the most that it may take.
 ///
-/// Nothing is given back while a filter is read: what lives shortly, such as the stored bytes of a packed section, is there until the
-/// filter is nearly done, and a sum that only grows is easy to trust.
+/// Nothing is given back while a filter is read. What is needed only for a while, such as the
+/// stored bytes of a packed section, is held until the filter is nearly done; and a sum that only
+/// grows is easy to trust.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: u64,
@@ -20,7 +22,8 @@ impl Budget {
         Self { limit: limits.memory, taken: 0 }
     }
 
-    /// Counts bytes that are about to be allocated; beyond the limit an error.
+    /// Counts `bytes` bytes that are about to be allocated. It is an error if they exceed the
+    /// limit.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<(), WireError> {
         let need = self.taken.saturating_add(bytes);
         if need > self.limit {
@@ -30,12 +33,12 @@ impl Budget {
         Ok(())
     }
 
-    /// What is left.
+    /// Bytes that may still be taken.
     pub(crate) fn left(&self) -> u64 {
         self.limit - self.taken
     }
 
-    /// An empty vector with room for `len`.
+    /// An empty vector with room for `len` elements.
     pub(crate) fn vec<T>(&mut self, len: u64) -> Result<Vec<T>, WireError> {
         let bytes = len.saturating_mul(size_of::<T>() as u64);
         self.take(bytes)?;
@@ -58,12 +61,13 @@ impl Budget {
         Ok(Words::zeroed(len)?)
     }
 
-    /// Makes room in a vector for so many more.
+    /// Makes room in `vec` for `more` elements.
     pub(crate) fn reserve<T>(&mut self, vec: &mut Vec<T>, more: usize) -> Result<(), WireError> {
         if vec.capacity() - vec.len() >= more {
             return Ok(());
         }
-        // Doubled, so that the sum of all that was taken is twice what is there at last; old and new are there at once.
+        // Doubled, so that all that was ever taken is twice what is there in the end. The old and
+        // the new memory are held at once.
         let room = (2 * vec.capacity()).max(vec.len() + more);
         let bytes = (room as u64).saturating_mul(size_of::<T>() as u64);
         self.take(bytes)?;
@@ -71,7 +75,7 @@ impl Budget {
     }
 }
 
-/// The limit allows it, and there is no memory all the same.
+/// The error where the limit allows `bytes` bytes and the system does not.
 fn no_memory(bytes: u64) -> WireError {
     WireError::Limit { field: "sections", need: bytes, limit: usize::MAX as u64 }
 }

@@ -7,7 +7,7 @@ use super::{InvalidParam, Params, PlanError};
 use crate::bits::OutOfMemory;
 use crate::digest::Hasher;
 
-/// The filter cannot take the key; it is unchanged by it.
+/// The filter cannot take the key, and is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the filter is full at {keys} keys; build a larger one or allow it to grow")]
 #[non_exhaustive]
@@ -18,26 +18,26 @@ pub struct Full {
     pub inserted: u64,
 }
 
-/// The key to remove is not in the filter, which is unchanged.
+/// The key to remove is not in the filter, which has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the key is not in the filter")]
 pub struct Absent;
 
-/// Two filters cannot be combined; neither has changed.
+/// Two filters cannot be combined. Neither has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the filters differ in {field}: {left} and {right}")]
 #[non_exhaustive]
 pub struct Mismatch {
-    /// Which header field or parameter differs.
+    /// The header field or param that differs.
     pub field: &'static str,
     /// Its value in the filter that was to change.
     pub left: String,
-    /// Its value in the other.
+    /// Its value in the other filter.
     pub right: String,
 }
 
 impl Mismatch {
-    /// `Ok` if both are equal, otherwise the error that names the field.
+    /// `Ok` if both are equal, otherwise the error that names `field`.
     pub(crate) fn check<T: PartialEq + core::fmt::Display + ?Sized>(
         field: &'static str,
         left: &T,
@@ -49,7 +49,7 @@ impl Mismatch {
         Err(Self { field, left: format!("{left}"), right: format!("{right}") })
     }
 
-    /// `Ok` if all params are equal, otherwise the error that names the first that is not.
+    /// `Ok` if all params are equal, otherwise the error that names the first one that differs.
     pub(crate) fn check_params<P: Params>(left: &P, right: &P) -> Result<(), Self> {
         let values = left.values().into_iter().zip(right.values());
         P::NAMES
@@ -65,7 +65,7 @@ impl Mismatch {
     }
 }
 
-/// Why filters cannot be merged; both are unchanged.
+/// Why filters cannot be merged. Neither has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
@@ -81,7 +81,7 @@ pub enum MergeError {
 }
 
 impl MergeError {
-    /// Which header field or parameter differs, where one does.
+    /// The header field or param that differs; `None` if the reason is another.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Mismatch(mismatch) => Some(mismatch.field),
@@ -90,7 +90,7 @@ impl MergeError {
     }
 }
 
-/// Why a table cannot be laid out anew; it is unchanged.
+/// Why a filter cannot be laid out anew. It has not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResizeError {
@@ -105,7 +105,7 @@ pub enum ResizeError {
     Full(#[from] Full),
 }
 
-/// A structure breaks one of its own invariants: its bytes were not made by this library.
+/// A structure breaks one of its own invariants, so its bytes were not made by this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid content: {0}")]
 pub struct Invalid(pub &'static str);

@@ -6,25 +6,37 @@ use alloc::vec::Vec;
 use super::{AtMost, InvalidParam, PlanError};
 use crate::bits::Line;
 
-/// How large the filter shall be: by what it promises, or by what it may take.
+/// How large a filter is to be: by its rate, by its memory or by its bytes on the wire.
+///
+/// ```
+/// use tamis::{Bloom, Goal, Size, Stored};
+/// let params = Bloom::plan(&Goal::sized(10_000, Size::BitsPerKey(12.0)))?;
+/// assert!(Bloom::predict(&params, 10_000).rate < 0.01);
+/// # Ok::<(), tamis::PlanError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Size {
     /// At most this rate, in the least memory.
     Rate(f64),
-    /// At most so many bits of array for each key, with the least rate.
+    /// At most this number of bits of array for each key, with the lowest rate.
     BitsPerKey(f64),
-    /// At most so many bytes held in all, with the least rate; memory is held in lines of 64 bytes.
+    /// At most this number of bytes held in all, with the lowest rate. Memory is held in lines of
+    /// 64 bytes.
     Memory(u64),
-    /// At most so many bytes on the wire, with the least rate: of a delta where the goal has a churn, otherwise of a
-    /// packed snapshot. Planned by [`AnyParams::plan`](crate::AnyParams::plan), [`Plan::of`](crate::Plan::of) and
-    /// [`choose`](crate::choose), which know the messages of all kinds. Plain and counting filters may take eight times the
-    /// memory that they would need for their rate, or what [`AtMost::bits_per_key`] allows.
+    /// At most `bytes` bytes on the wire, with the lowest rate: of a delta if the goal has a
+    /// churn, otherwise of a packed snapshot.
+    ///
+    /// [`AnyParams::plan`](crate::AnyParams::plan), [`Plan::of`](crate::Plan::of) and
+    /// [`choose`](crate::choose) plan for it; [`Stored::plan`](crate::Stored::plan) does not.
+    /// Plain and counting filters may take eight times the memory that their rate needs, or what
+    /// [`AtMost::bits_per_key`] allows.
     Wire {
         /// The bytes, header included.
         bytes: u64,
-        /// The share of the bytes that the mean message leaves free, because sizes vary: 0.01 in the paper. `None` leaves five
-        /// standard deviations, which all but one message in three million keep within.
+        /// The share of `bytes` that the mean message leaves free, because sizes vary: 0.01 in
+        /// the paper. `None` leaves five standard deviations free; one message in three million
+        /// is longer.
         margin: Option<f64>,
     },
 }
@@ -35,15 +47,15 @@ pub enum Size {
 pub enum Operation {
     /// Take keys one by one.
     Insert,
-    /// Give keys up.
+    /// Have keys removed.
     Remove,
     /// Say how often a key is in.
     Count,
-    /// Take over the keys of another filter.
+    /// Add the keys of another filter.
     Merge,
     /// Be laid out anew for more keys, without the keys.
     Grow,
-    /// Keep so many bits for every key.
+    /// Keep a value of this number of bits for every key.
     Values(u32),
 }
 
@@ -65,7 +77,7 @@ impl Operation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Minimise {
-    /// Memory, and a tenth of it more for every block beyond the first that a lookup reads.
+    /// Memory, with a tenth more of it for every block beyond the first that a lookup reads.
     #[default]
     Balanced,
     /// Bits of memory.
@@ -77,7 +89,7 @@ pub enum Minimise {
 }
 
 impl Minimise {
-    /// All of them.
+    /// Bytes on the wire: of a delta if the goal has a churn, otherwise of a snapshot.
     pub const ALL: [Self; 4] = [Self::Balanced, Self::Memory, Self::Wire, Self::Lookups];
 
     /// The name on the command line.
@@ -105,30 +117,34 @@ impl Minimise {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Goal {
-    /// How many keys will be in. 0 is legal.
+    /// How many keys will be in the filter. 0 is allowed.
     pub keys: u64,
-    /// How large.
+    /// How large the filter is to be.
     pub size: Size,
-    /// Params that the user has settled, by name.
+    /// Params that are fixed, by name. The planner chooses the others.
     pub fixed: Vec<(String, u64)>,
-    /// What the filter must be able to do beyond answering; kinds that are built once can do none of it.
+    /// What the filter must be able to do beyond answering. Kinds that are built once can do none
+    /// of it.
     pub needs: Vec<Operation>,
-    /// What it may take.
+    /// What the filter may take.
     pub at_most: AtMost,
-    /// The share of the keys that is replaced from one delta to the next, where deltas are sent: any keys, at random, with new ones in their
-    /// places and the others in the same order. The order matters to balanced kinds alone, which are built anew for it.
+    /// The share of the keys that is replaced from one delta to the next, if deltas are sent.
+    ///
+    /// The model replaces keys at random, with new keys in their places and the others in the
+    /// same order. The order matters only for balanced kinds, which are built anew for every
+    /// delta.
     pub churn: Option<f64>,
-    /// What matters most among the filters that meet all this.
+    /// What matters most among the filters that meet the rest.
     pub minimise: Minimise,
 }
 
 impl Goal {
-    /// So many keys at this rate.
+    /// `keys` keys with the rate `rate`.
     pub fn rate(keys: u64, rate: f64) -> Self {
         Self::sized(keys, Size::Rate(rate))
     }
 
-    /// So many keys in a filter of this size.
+    /// `keys` keys in a filter of size `size`.
     pub fn sized(keys: u64, size: Size) -> Self {
         Self {
             keys,
@@ -141,7 +157,7 @@ impl Goal {
         }
     }
 
-    /// The same goal, sized otherwise.
+    /// The same goal with another size.
     #[must_use]
     pub fn size(mut self, size: Size) -> Self {
         self.size = size;
@@ -155,7 +171,7 @@ impl Goal {
         self
     }
 
-    /// The same goal for a filter that can do all of these.
+    /// The same goal for a filter that can do all of `needs`.
     #[must_use]
     pub fn needs(mut self, needs: impl IntoIterator<Item = Operation>) -> Self {
         self.needs = needs.into_iter().collect();
@@ -169,26 +185,27 @@ impl Goal {
         self
     }
 
-    /// The same goal where this share of the keys is replaced from one delta to the next.
+    /// The same goal where the share `churn` of the keys is replaced from one delta to the next.
     #[must_use]
     pub fn churn(mut self, churn: impl Into<Option<f64>>) -> Self {
         self.churn = churn.into();
         self
     }
 
-    /// The same goal where this matters most.
+    /// The same goal where `minimise` matters most.
     #[must_use]
     pub fn minimise(mut self, minimise: Minimise) -> Self {
         self.minimise = minimise;
         self
     }
 
-    /// The keys to size for: a filter for nothing is built like one for a single key.
+    /// The number of keys to plan for: a filter for no keys is planned for one.
     pub(crate) fn sized_keys(&self) -> u64 {
         self.keys.max(1)
     }
 
-    /// The settled values of these params; an error if another name was settled.
+    /// The fixed values of the params `names`. It is an error if another param is fixed, or one
+    /// of these twice.
     pub(crate) fn settled<const N: usize>(
         &self,
         kind: &'static str,
@@ -209,7 +226,7 @@ impl Goal {
         Ok(values)
     }
 
-    /// The goal itself must make sense before any kind looks at it.
+    /// Checks that the goal makes sense, before any kind looks at it.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         match self.size {
             Size::Rate(rate) if !(rate > 0.0 && rate < 1.0) => Err(PlanError::Rate { rate }),
@@ -229,8 +246,8 @@ impl Goal {
         }
     }
 
-    /// How many items of `width` bits: the settled number, which must keep within the budget, or as many as that
-    /// allows; `None` if neither says.
+    /// The number of items of `width` bits: the fixed number, which must keep within the memory
+    /// that the goal allows, or as many as that allows; `None` if the goal says neither.
     pub(crate) fn within_budget(
         &self,
         name: &'static str,
@@ -247,7 +264,8 @@ impl Goal {
         Ok(settled.or(allowed))
     }
 
-    /// The bits of array that the goal allows; `None` if it asks for a rate instead.
+    /// The bits of array that the goal allows; `None` if it asks for a rate or for bytes on the
+    /// wire.
     pub(crate) fn budget(&self) -> Option<u64> {
         match self.size {
             Size::Rate(_) | Size::Wire { .. } => None,

@@ -2,7 +2,14 @@
 
 macro_rules! name {
     ($($id:literal $kind:ident $name:literal $type:ty,)*) => {
-        /// The kinds of filters. Numbers and names are allotted once and never reused.
+        /// A kind of filter. Its number and its name are never given to another.
+        ///
+        /// ```
+        /// use tamis::Kind;
+        /// assert_eq!(Kind::from_name("blocked-rank"), Some(Kind::BlockedRank));
+        /// assert!(Kind::BlockedRank.can_remove() && !Kind::Bloom.can_remove());
+        /// assert!(Kind::ALL.iter().all(|&kind| Kind::from_id(kind.id()) == Some(kind)));
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         #[non_exhaustive]

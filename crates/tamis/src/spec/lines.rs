@@ -9,7 +9,7 @@ pub struct Lines(pub(crate) String);
 
 impl Lines {
     pub(crate) fn add(&mut self, name: &str, formula: impl Display) {
-        // A string takes whatever is written.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.0, "  {name:<10} {formula}");
     }
 }

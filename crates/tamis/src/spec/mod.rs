@@ -1,4 +1,4 @@
-//! What everything else speaks of: kinds, goals, predictions, labels, params and errors.
+//! What all kinds have in common: names of kinds, goals, predictions, labels, params and errors.
 
 mod at_most;
 mod budget;

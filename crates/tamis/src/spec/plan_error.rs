@@ -8,7 +8,7 @@ use super::{InvalidParam, Limited};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The rate is not a probability that a filter can have.
+    /// The rate is not between 0 and 1.
     #[error("rate {rate} is not between 0 and 1; write for example 1% or 0.001")]
     Rate {
         /// The rate asked for.
@@ -26,13 +26,13 @@ pub enum PlanError {
         /// The bytes asked for.
         bytes: u64,
     },
-    /// The margin is no share of the bytes.
+    /// The margin is not a share of the bytes: from 0 up to, but not including, 1.
     #[error("margin {margin} is not at least 0 and below 1; write for example 1% or 0.01")]
     Margin {
         /// The margin asked for.
         margin: f64,
     },
-    /// A kind was asked by itself for a number of bytes on the wire.
+    /// A kind alone was asked to plan for bytes on the wire.
     #[error(
         "{kind} alone does not know what goes over the wire; use AnyParams::plan, Plan::of or choose"
     )]
@@ -54,7 +54,7 @@ pub enum PlanError {
         /// The lowest rate that can be had.
         nearest: f64,
     },
-    /// A filter of this kind for the rate is out of all proportion.
+    /// For this rate the kind would take memory out of all proportion.
     #[error(
         "{kind}: rate {asked:e} would take {bits:.0} bits per key, which is out of all proportion; ask for {nearest:e} or more{instead}"
     )]
@@ -70,7 +70,7 @@ pub enum PlanError {
         /// Which kind to take instead, in words; empty where there is none.
         instead: String,
     },
-    /// Not even a filter with the highest rate is so small.
+    /// Not even a filter with the highest rate keeps within these bits.
     #[error("{kind}: {asked:.2} bits per key are too few; it takes {least:.2} at least")]
     TooFewBits {
         /// The kind.
@@ -86,7 +86,7 @@ pub enum PlanError {
         /// The share asked for.
         churn: f64,
     },
-    /// A delta is limited, but nobody said how much changes.
+    /// Deltas are limited, but the goal does not say how many keys change between two of them.
     #[error(
         "a limit on deltas needs to know how much changes between two of them: say it with a churn, such as 1%"
     )]
@@ -134,7 +134,7 @@ pub enum PlanError {
         /// Whether it could be had without the other limits.
         beside: &'static str,
     },
-    /// A param was settled twice.
+    /// A param was fixed twice.
     #[error("param {name} is settled twice")]
     RepeatedParam {
         /// Its name.
@@ -150,7 +150,7 @@ pub enum PlanError {
         /// The names it has.
         known: String,
     },
-    /// A settled param is out of range.
+    /// A fixed param is out of range.
     #[error(transparent)]
     Param(#[from] InvalidParam),
     /// The planned filter does not fit into memory.

@@ -1,28 +1,30 @@
-//! Plans that are out of all proportion to their rate are refused: nobody wants the kind for such a rate.
+//! Refuses plans whose memory is out of all proportion to their rate: another kind does the same
+//! in much less.
 
 use alloc::format;
 use alloc::string::String;
 
 use super::{Goal, Kind, PlanError, Size};
 
-/// A plan for a rate may take this many times the bits of an ideal filter, log2(1/rate) for each key, and 5 bits more for
-/// what kinds keep beside it.
+/// How many times the bits of an ideal filter a plan may take. An ideal filter takes log2(1/rate)
+/// bits for each key; [`BESIDE`] is added to that for what kinds keep beside it.
 const PROPORTION: f64 = 3.0;
+/// Bits for each key beside those of an ideal filter.
 const BESIDE: f64 = 5.0;
-/// A few keys may take eight cache lines, whatever the rate.
+/// Bits that a filter of few keys may take at any rate: eight cache lines.
 const FEW_KEYS_BITS: f64 = 4096.0;
-/// From this rate on every kind has its place; near 1 hardly anything is asked of it, and whatever it takes is little.
+/// At this rate and above no kind is refused: such rates take little memory in any kind.
 const COMMON: f64 = 0.01;
 
-/// Whether `bits` of memory for each of `keys` keys are in proportion to `rate`. `width` is 4 for a kind with a counter of
-/// 4 bits in every position.
+/// Whether `bits` bits of memory for each of `keys` keys are in proportion to `rate`. `width` is
+/// the bits of a position, such as 4 for counters of 4 bits.
 pub(crate) fn fits(bits: f64, keys: u64, rate: f64, width: f64) -> bool {
     let each = width * PROPORTION * (BESIDE - libm::log2(rate));
     bits * keys as f64 <= each * keys as f64 + FEW_KEYS_BITS
 }
 
-/// The plan for a goal, unless it is out of proportion: then the error names the nearest rate that is not. Goals that fix
-/// params get what they fix.
+/// The plan for `goal`. If its memory is out of proportion, the error names the nearest rate for
+/// which it is not. Goals that fix params are planned as they are.
 pub(crate) fn in_proportion<P>(
     kind: Kind,
     width: f64,
@@ -44,14 +46,15 @@ pub(crate) fn in_proportion<P>(
         let goal = Goal { size: Size::Rate(rate), ..goal.clone() };
         plan(&goal).is_ok_and(|planned| fits(bits_per_key(&planned), keys, rate, width))
     };
-    // Halfway between the logarithms, to a tenth or so.
+    // Halves the interval between the logarithms eight times: to a tenth or so of the rate.
     let (mut low, mut high) = (libm::log(asked), libm::log(COMMON));
     for _ in 0..8 {
         let middle = 0.5 * (low + high);
         if fits_at(libm::exp(middle)) { high = middle } else { low = middle }
     }
     let mut nearest = two_digits_up(libm::exp(high));
-    // Layouts are searched for, and near the limit now one is found, now none.
+    // The search for a layout is not exact, so near the limit it may fail at a rate above one
+    // that works.
     while nearest < COMMON && !fits_at(nearest) {
         nearest = two_digits_up(1.5 * nearest);
     }
@@ -59,10 +62,10 @@ pub(crate) fn in_proportion<P>(
     Err(PlanError::OutOfProportion { kind: kind.name(), asked, bits, nearest, instead })
 }
 
-/// The next number with two digits.
+/// The next number above `rate` that has two digits.
 fn two_digits_up(rate: f64) -> f64 {
     let unit = libm::pow(10.0, libm::floor(libm::log10(rate)) - 1.0);
     let digits = libm::ceil(rate / unit - 1e-9);
-    // Written and read again, it is the number that is meant.
+    // Printing and parsing gives the number that a person would write.
     format!("{:.1e}", digits * unit).parse().unwrap_or(rate)
 }

@@ -1,21 +1,31 @@
-//! What reading may take, and why bytes are refused.
+//! The memory that reading may take, and why bytes are refused.
 
 use alloc::string::String;
 
 use super::{Invalid, InvalidParam};
 
-/// What a decoder may spend on one input, whoever made it.
+/// What a decoder may spend on one input, even a hostile one.
 ///
-/// The time follows from the memory and from the bytes that come: at most a second of processor time for every gigabyte that is
-/// allowed, and four microseconds for every byte of input. So a few bytes that claim much are answered or refused at once.
+/// Time is limited too, by the memory and by the input: at most a second of processor time for
+/// every gigabyte allowed, and four microseconds for every byte of input. So a few bytes that
+/// claim much are answered or refused at once.
+///
+/// ```
+/// use tamis::{Bloom, Limits, Stored};
+/// let bytes = Bloom::with_rate(100_000, 0.01)?.to_bytes();
+/// assert!(Bloom::decode(&bytes, Limits::memory(1 << 20)).is_ok());
+/// assert!(Bloom::decode(&bytes, Limits::memory(1_000)).is_err());
+/// # Ok::<(), tamis::PlanError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most bytes of memory that are held at once while reading, everything included: the filter or delta itself, stored bytes that
-    /// have to be unpacked, lists that the filter is built from. Beyond it there is a megabyte at most, for small things.
+    /// The most bytes of memory that are held at once while reading. They include the filter or
+    /// delta itself, stored bytes that have to be unpacked, and lists that the filter is built
+    /// from. Beyond them at most a megabyte is used, for small things.
     ///
-    /// A filter in its plain form takes little more than its own size; unpacking takes the packed bytes as well, and 24 bytes for
-    /// each identity where a kind keeps them.
+    /// A filter in its plain form takes little more than its own size. Unpacking takes the packed
+    /// bytes as well, and 24 bytes for each identity in kinds that keep identities.
     pub memory: u64,
 }
 
@@ -32,7 +42,7 @@ impl Limits {
         Self { memory: bytes }
     }
 
-    /// No limit but the memory of the machine: for bytes that come from oneself.
+    /// No limit but the memory of the machine. Use it only for bytes that your own program wrote.
     pub const NONE: Self = Self { memory: u64::MAX };
 }
 

@@ -8,12 +8,22 @@ use crate::bits::Words;
 use crate::digest::Hasher;
 use crate::spec::Kind;
 
-/// A name for what a filter holds: XXH3-128 over kind, hash, seed, the params that decide answers,
-/// and the canonical content, which is the bit array of a Bloom kind and the sorted entries of a
-/// fingerprint kind.
+/// A name for what a filter holds: XXH3-128 over kind, hash, seed, the params that decide
+/// answers, and the canonical content, which is the bit array of a Bloom kind and the sorted
+/// entries of a fingerprint kind.
 ///
-/// Equal ids mean equal answers to every question. The number of keys is not part of it: inserting
-/// a key twice leaves a Bloom filter as it was.
+/// Equal ids mean equal answers to every question. The number of keys is not part of it:
+/// inserting a key twice leaves a Bloom filter as it was.
+///
+/// ```
+/// use tamis::{Bloom, Stored};
+/// let mut filter = Bloom::with_rate(1_000, 0.01)?;
+/// filter.insert("apple");
+/// let id = filter.content_id();
+/// filter.insert("apple");
+/// assert_eq!(filter.content_id(), id);
+/// # Ok::<(), tamis::PlanError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ContentId(pub u128);
 
