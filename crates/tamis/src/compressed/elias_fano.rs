@@ -1,8 +1,9 @@
-//! A set of positions in nearly the fewest bits that answers without being inflated.
+//! A set of positions in nearly the fewest bits, which answers without being unpacked.
 //!
-//! A position is cut into a bucket (its high bits) and `w` low bits. Low bits are packed; how many positions lie
-//! in each bucket is written in unary: a zero for each, then a one, the fence. Where every 512th bucket
-//! begins is kept aside, so that a question reads one sample, a few words of fences and the low bits of one bucket.
+//! A position is cut into a bucket (its high bits) and `w` low bits. The low bits are packed. The
+//! number of positions in each bucket is written in unary: a zero for each position, then a one,
+//! the fence. The first bit of every 512th bucket is kept apart as a sample. So a question reads
+//! one sample, a few words of fences and the low bits of one bucket.
 //!
 //! ```text
 //! positions 3 4 13 of 16, w = 2     buckets  0: 3 | 1: 4 | 2: - | 3: 13
@@ -16,17 +17,19 @@
 //! | x | positions in the set |
 //! | w | low bits |
 //!
-//! It takes x (w + 1) + m / 2^w bits and the samples, which is least for w = floor(log2(m / x)); ours keeps w from 1
-//! to 57, which only matters above half full and for a handful of positions. The paper has no such form: it
-//! answers from m bits of array, or from a sorted list of x ceil(log2 m) bits. This one is smaller than the array
-//! below a quarter full. For one hash function at m = 92 n it takes 8.40 bits for each key at any n (notes,
-//! section 2.4), and the samples 0.06 more at a million. Tested by `list_forms`.
+//! It takes x (w + 1) + m / 2^w bits and the samples. That is least for w = floor(log2(m / x)).
+//! Here w is from 1 to 57, which matters only above half full and for a handful of positions.
+//!
+//! The paper has no such form: it answers from m bits of array, or from a sorted list of x
+//! ceil(log2 m) bits. This form is smaller than the array below a quarter full. For one hash
+//! function at m = 92 n it takes 8.40 bits for each key at any n (notes, section 2.4), and the
+//! samples 0.06 more at a million. Tested by `list_forms`.
 
 use crate::bits::{BitVec, Line, MAX_FIELD_WIDTH, OutOfMemory, Packed, Words};
 use crate::spec::Invalid;
 
-/// Every so many buckets the place where one begins is kept: half the samples save 0.03 bits for each key and double
-/// the fences that are read.
+/// Buckets from one sample to the next. Twice as many would save 0.03 bits for each key and
+/// double the fences that a question reads.
 const SAMPLED: u64 = 512;
 
 /// Why a set of positions was not built.
@@ -42,9 +45,9 @@ pub enum PositionsError {
 
 /// Distinct positions below a bound, in Elias-Fano form.
 ///
-/// A question takes constant time on average for positions that hashing spread. In a set that somebody chose all
-/// may share one bucket: then it reads a word of fences for every 64 of them, and halves its way through the low
-/// bits.
+/// A question takes constant time on average if the positions come from hashing. An adversary
+/// could choose positions that all share one bucket. Then a question reads a word of fences for
+/// every 64 of them, and searches the low bits by bisection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EliasFano {
     universe: u64,
@@ -81,7 +84,8 @@ impl Layout {
 }
 
 impl EliasFano {
-    /// The set of `count` positions, which must come in rising order, all different and below `universe`.
+    /// The set of `positions`, of which there must be `count`, in rising order, all different and
+    /// below `universe`.
     pub fn new(
         universe: u64,
         count: u64,
@@ -110,7 +114,7 @@ impl EliasFano {
         Self::with_samples(universe, lows, fences, &layout)
     }
 
-    /// The set that lies in these [`lows`](Self::lows) and [`fences`](Self::fences), everything checked.
+    /// The set with these [`lows`](Self::lows) and [`fences`](Self::fences), which are checked.
     pub fn from_parts(
         universe: u64,
         count: u64,
@@ -132,7 +136,7 @@ impl EliasFano {
         Ok(set)
     }
 
-    /// From parts of the right lengths, with as many fences as buckets.
+    /// The set with these parts, which have the right lengths and as many fences as buckets.
     fn with_samples(
         universe: u64,
         lows: Packed,
@@ -143,7 +147,8 @@ impl EliasFano {
         let mut before = 0;
         for (number, &word) in fences.words().as_slice().iter().enumerate() {
             let here = u64::from(word.count_ones());
-            // Bucket b begins behind fence b - 1; at most one multiple of SAMPLED lies among those of a word.
+            // Bucket b begins behind fence b - 1. Among the buckets of a word there is at most
+            // one multiple of SAMPLED.
             let sampled = (before + here) / SAMPLED;
             if sampled > before / SAMPLED && sampled < samples.len() {
                 let wanted = (sampled * SAMPLED - 1 - before) as u32;
@@ -155,7 +160,7 @@ impl EliasFano {
         Ok(Self { universe, lows, fences, samples })
     }
 
-    /// Bits of the low bits and of the fences of a set of `count` positions.
+    /// The lengths in bits of the low bits and of the fences of a set of `count` positions.
     pub(super) fn part_bits(universe: u64, count: u64) -> Result<(u64, u64), Invalid> {
         let layout = Layout::new(universe, count)?;
         let lows = count.checked_mul(layout.low_bits.into());
@@ -184,14 +189,14 @@ impl EliasFano {
         false
     }
 
-    /// The first index and the one behind the last of the positions in this bucket.
+    /// The index of the first position in `bucket`, and the one behind the last.
     fn bucket(&self, bucket: u64) -> (u64, u64) {
         let mut start = self.samples.get(bucket / SAMPLED);
         let skipped = (bucket % SAMPLED) as u32;
         if skipped > 0 {
             start = self.fence(start, skipped - 1) + 1;
         }
-        // Every bit before is a position or the fence of a bucket before.
+        // Every bit before stands for a position, or is the fence of an earlier bucket.
         (start - bucket, self.fence(start, 0) - bucket)
     }
 
@@ -219,7 +224,7 @@ impl EliasFano {
         let words = self.fences.words().as_slice();
         let mut at = 0;
         self.lows.iter().enumerate().map(move |(index, low)| {
-            // To the next zero, of which there are as many as positions.
+            // Goes on to the next zero. There are as many zeros as positions.
             let mut run = u64::MAX;
             while run > 0 {
                 run = u64::from((words[(at / 64) as usize] >> (at % 64)).trailing_ones());
@@ -241,7 +246,7 @@ impl EliasFano {
         self.lows.is_empty()
     }
 
-    /// The bound of the positions.
+    /// The bound: all positions are below it.
     pub fn universe(&self) -> u64 {
         self.universe
     }
@@ -251,7 +256,7 @@ impl EliasFano {
         self.lows.words()
     }
 
-    /// The fences, which with the low bits and the two numbers make up the set.
+    /// The fences. With the low bits, `universe` and `len` they make up the set.
     pub fn fences(&self) -> &Words {
         self.fences.words()
     }
@@ -262,7 +267,8 @@ impl EliasFano {
         parts.iter().map(|words| words.footprint()).sum()
     }
 
-    /// What [`footprint_bits`](Self::footprint_bits) will be; `None` if no such set can be built.
+    /// What [`footprint_bits`](Self::footprint_bits) will be for `count` positions; `None` if no
+    /// such set can be built.
     pub fn planned_bits(universe: u64, count: u64) -> Option<u64> {
         let layout = Layout::new(universe, count).ok()?;
         let lows = count.checked_mul(layout.low_bits.into())?;
@@ -274,7 +280,7 @@ impl EliasFano {
     }
 }
 
-/// The position of set bit number `index` (from 0); `None` if fewer are set.
+/// The position of set bit number `index` (from 0); `None` if fewer bits are set.
 pub fn nth_one(words: &[u64], index: u32) -> Option<usize> {
     let mut before = 0;
     for (number, &word) in words.iter().enumerate() {
@@ -291,8 +297,8 @@ pub fn nth_one(words: &[u64], index: u32) -> Option<usize> {
     None
 }
 
-/// Hands every position with its index to `each`, and refuses what is not exactly `count` rising positions below
-/// `universe`.
+/// Calls `each` with the index of every position and the position. It is an error if there are
+/// not exactly `count` rising positions below `universe`.
 pub fn visit(
     universe: u64,
     count: u64,

@@ -21,17 +21,18 @@ use crate::stored::Stored;
 use crate::traffic::{self, model::Shape};
 use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
 
-/// The sections: low bits, fences, and positions as gaps where they are packed.
+/// Roles of the sections: low bits, fences and, where they are packed, positions as gaps.
 const LOWS: u8 = 0;
 const FENCES: u8 = 1;
 const POSITIONS: u8 = 2;
-/// Arrays that a question reads a line of for each position: samples, fences, low bits.
+/// The arrays of which a question reads one line for each position: samples, fences, low bits.
 const ARRAYS: f64 = 3.0;
 
-/// The most positions: as many as identities have room for in a word. They are never all in memory. Frozen.
+/// The most positions of an array, which is never in memory itself. Frozen.
 const MAX_POSITIONS: u64 = 1 << 62;
 
-/// Layout of a [`CompressedBloom`] filter: that of the Bloom filter whose set bits it keeps, and how many those are.
+/// Params of a [`CompressedBloom`] filter: those of the Bloom filter whose set bits it keeps, and
+/// the number of those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompressedParams {
     positions: u64,
@@ -40,8 +41,8 @@ pub struct CompressedParams {
 }
 
 impl CompressedParams {
-    /// An array of `positions` positions, of which every key has `hashes`, and of which `ones` are set; 0 where that is still to
-    /// be seen.
+    /// An array of `positions` positions, of which `ones` are set, with `hashes` positions for
+    /// each key. `ones` is 0 before the filter is built.
     pub fn new(positions: u64, hashes: u32, ones: u64) -> Result<Self, InvalidParam> {
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
         if !(1..=MAX_POSITIONS).contains(&positions) {
@@ -61,7 +62,7 @@ impl CompressedParams {
         self.positions
     }
 
-    /// Positions of a key, k.
+    /// Positions of each key, k.
     pub fn hashes(&self) -> u32 {
         self.hashes
     }
@@ -81,6 +82,16 @@ impl Params for CompressedParams {
 }
 
 /// A Bloom filter that keeps the positions of its set bits, and answers from them.
+///
+/// It is built once from all its keys, and takes the least memory of all kinds below 0.4%. See
+/// [the module](super) for how it works.
+///
+/// ```
+/// use tamis::CompressedBloom;
+/// let filter = CompressedBloom::from_keys(["apple", "pear", "plum"], 0.001)?;
+/// assert!(filter.contains("plum"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressedBloom {
     params: CompressedParams,
@@ -103,7 +114,7 @@ impl CompressedBloom {
         Self::from_positions(params, label, &positions)
     }
 
-    /// From positions that rise and lie in the array.
+    /// A filter with these set positions, which rise and are below `params.positions`.
     fn from_positions(
         params: CompressedParams,
         label: Label,
@@ -136,7 +147,7 @@ impl Filter for CompressedBloom {
             .all(|position| self.positions.contains(position))
     }
 
-    /// Where a bucket lies is known only after its fences have been read: there is nothing to fetch ahead.
+    /// Does nothing: where a bucket lies is known only after its fences have been read.
     fn prefetch(&self, _: Digest) {}
 
     fn footprint(&self) -> u64 {
@@ -152,7 +163,7 @@ impl Filter for CompressedBloom {
         self.positions.len() as f64 / self.params.positions as f64
     }
 
-    /// A line of samples, one of fences and one of low bits for every position that is looked for.
+    /// A line of samples, one of fences and one of low bits for every position that is read.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let mut going = true;
         let looked = probes(digest, self.params.hashes, self.params.positions)
@@ -215,7 +226,7 @@ impl Stored for CompressedBloom {
         self.params
     }
 
-    /// An empty filter, which stays empty: see [`build`](Stored::build).
+    /// An empty filter. It stays empty: use [`build`](Stored::build) instead.
     fn new(params: CompressedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
         Self::of(params, label.into(), &[])
     }
@@ -227,7 +238,7 @@ impl Stored for CompressedBloom {
         }
     }
 
-    /// Positions are checked when they are read, and never change.
+    /// Positions are checked when they are read, and never change afterwards.
     fn validate(&self) -> Result<(), Invalid> {
         Ok(())
     }
@@ -269,7 +280,7 @@ impl Stored for CompressedBloom {
                 return Err(DAMAGED.into());
             }
             frame.budget().take(all)?;
-            // One that is damaged ends them, and then there are too few.
+            // A damaged number ends the sequence, and `new` then finds too few positions.
             EliasFano::new(
                 universe,
                 ones,
@@ -298,8 +309,8 @@ impl Stored for CompressedBloom {
     }
 }
 
-/// The filter for a goal: one hash function unless the user settles another number, because that takes the least memory for
-/// any rate.
+/// The params for `goal`. There is one hash function unless the goal fixes another number,
+/// because one takes the least memory at any rate.
 fn plan(goal: &Goal) -> Result<CompressedParams, PlanError> {
     const KIND: &str = "compressed";
     goal.check()?;
@@ -322,8 +333,8 @@ fn plan(goal: &Goal) -> Result<CompressedParams, PlanError> {
         return Ok(CompressedParams::new(positions, hashes, 0)?);
     };
     let held = |positions: u64| held_bits(positions, throws).unwrap_or(u64::MAX);
-    // Bits rise with the positions, by one a key for every doubling, but for small steps down where low bits become wider: what is
-    // found fits, and hardly more would.
+    // Bits rise with the positions, by one for each key at every doubling, except for small steps
+    // down where low bits become wider. So what is found fits, and hardly more would.
     let beyond = first_true(1, MAX_POSITIONS, |positions| held(positions) > budget);
     match beyond.map_or(MAX_POSITIONS, |beyond| beyond - 1) {
         0 => {
@@ -335,7 +346,7 @@ fn plan(goal: &Goal) -> Result<CompressedParams, PlanError> {
     }
 }
 
-/// Bits of memory after so many throws into so many positions.
+/// Bits of memory after `throws` random positions of `positions` were set.
 fn held_bits(positions: u64, throws: u64) -> Option<u64> {
     let ones = libm::round(mean_occupied(positions, throws)) as u64;
     EliasFano::planned_bits(positions, ones)

@@ -1,14 +1,19 @@
-//! Compressed Bloom filters: small on the wire, and small in memory while they answer.
+//! Filters that are small on the wire, and small in memory while they answer.
 //!
-//! After M. Mitzenmacher, "Compressed Bloom Filters". A Bloom filter with fewer hash functions than usual, in a larger and
-//! sparser array, takes fewer bits at equal rate once its array is compressed. The planner finds the best
-//! array for a message size or a rate; [`Stored::pack`](crate::Stored::pack) sends any filter through them.
-//! [`CompressedBloom`] goes one step further and answers from the compressed form: the positions of the set bits in
-//! Elias-Fano form, with one or two hash functions. [`PackedBloom`] answers from a packed plain filter in pieces, as the paper proposes.
+//! After M. Mitzenmacher, "Compressed Bloom Filters". Take a Bloom filter with fewer hash
+//! functions than usual, in a larger and sparser array. Once its array is compressed, it takes
+//! fewer bits at the same rate. The planner finds the best array for a message size or a rate,
+//! and [`Stored::pack`](crate::Stored::pack) compresses any filter.
+//!
+//! - [`CompressedBloom`] answers from a compressed form: the positions of the set bits in
+//!   Elias-Fano form, with one or two hash functions.
+//! - [`PackedBloom`] answers from a packed plain filter that was cut into pieces, as the paper
+//!   proposes.
 //!
 //! ```text
-//! array of m bits, k = 1   0 0 0 1 1 0 0 0 0 0 0 0 0 1 0 0      m = 99 n at 1%
-//! its set positions        3, 4, 13                             8.6 bits per key, in fences and low bits
+//! array of m bits, k = 1   0 0 0 1 1 0 0 0 0 0 0 0 0 1 0 0    m = 99 n at 1%
+//! its set positions        3, 4, 13                           8.6 bits per key,
+//!                                                             in fences and low bits
 //! ```
 //!
 //! ```
@@ -20,8 +25,9 @@
 //!
 //! # Limits
 //!
-//! Built once from all keys, 8 bytes a position while building; nothing can be added or removed, and there are no deltas: send
-//! snapshots. At most 2^62 positions.
+//! A filter is built once from all its keys, with 8 bytes for each position while building.
+//! Nothing can be inserted or removed, and there are no deltas: send snapshots. There are at most
+//! 2^62 positions.
 
 pub(crate) mod elias_fano;
 mod filter;

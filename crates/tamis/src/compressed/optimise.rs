@@ -1,17 +1,21 @@
 //! The shape with the lowest rate for a message size.
 //!
-//! Symbols as in [`model`](crate::traffic::model). For given k the size depends on m only through the load x = kn / m:
-//! z = kn h(x) / x, where h is the entropy of a position. h(x) / x falls in x, so z rises with m:
+//! Symbols as in [`model`](crate::traffic::model). For given k the size depends on m only through
+//! the load x = kn / m: z = kn h(x) / x, where h is the entropy of a position. h(x) / x falls in
+//! x, so z rises with m:
 //!
-//! - Snapshot: h / x = e^-x / ln 2 + (1-p) ln(1-p) / (ln 2 ln p), and with u = 1-p the last is
+//! - Snapshot: h / x = e^-x / ln 2 + (1-p) ln(1-p) / (ln 2 ln p). With u = 1-p the last term is
 //!   (u / -ln(1-u)) (-log2 u), a product of two falling positive functions.
-//! - Delta: where q rises, h / x = (H(q) / q) (q / x) is a product of falling functions; where q falls, H(q) falls
-//!   too, because q <= 1/2.
+//! - Delta: where q rises, h / x = (H(q) / q) (q / x) is a product of falling functions. Where q
+//!   falls, H(q) falls too, because q <= 1/2.
 //! - Counters: the entropy of a Poisson law is concave in its mean, and 0 at 0.
 //!
-//! f falls with m. So for every k the bound on m that binds is found by halving, and the best k is kept: no
-//! shape is better. The paper gives examples but no procedure; tested against its tables and the notes' (section
-//! 2.3) by `section_two_three`, and against all shapes of small filters by `nothing_beats_the_optimum`.
+//! The rate f falls with m. So for every k the largest m that meets the bound is found by
+//! bisection, and the best k is kept: no shape is better.
+//!
+//! The paper gives examples but no procedure. Tested against its tables and those of the notes
+//! (section 2.3) by `section_two_three`, and against all shapes of small filters by
+//! `nothing_beats_the_optimum`.
 
 use core::f64::consts::LN_2;
 
@@ -20,51 +24,53 @@ use crate::bloom::{MAX_HASHES, MAX_POSITIONS};
 use crate::math::solve::first_true;
 use crate::traffic::model::{Message, Shape};
 
-/// No array is loaded beyond this: it would let through all but e^-32 of the strangers.
+/// The largest load that is considered. Beyond it all but a share e^-32 of the absent keys are
+/// answered yes.
 const MAX_LOAD: f64 = 32.0;
 
-/// How far below a limit the mean size must stay, because sizes vary.
+/// How far the mean size must stay below a limit, because sizes vary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Margin {
-    /// The entropy is at most this share of the limit. With 1 the entropy itself meets it, and about
-    /// half the messages do.
+    /// The entropy is at most this share of the limit. With 1 the entropy itself meets the limit,
+    /// and so do about half of the messages.
     Share(f64),
-    /// The mean length from an ideal coder and so many standard deviations meet the limit: with 5 of them all
-    /// but some three messages in ten million do. A frame's header is not counted: take it off the limit.
+    /// The mean length from an ideal coder and this number of standard deviations together meet
+    /// the limit. With 5, about three messages in ten million do not. The header of a frame is
+    /// not counted: take it off the limit.
     Deviations(u32),
 }
 
-/// What is asked of a shape beside its rate or its size.
+/// What is asked of a shape, beside its rate or its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
-    /// n; none is planned like one.
+    /// The keys, n. A demand for 0 keys is planned like one for 1.
     pub keys: u64,
     /// What is sent.
     pub message: Message,
-    /// The room for sizes above the mean.
+    /// The room for messages that are longer than the mean.
     pub margin: Margin,
-    /// The cap on m.
+    /// The largest m allowed.
     pub most_positions: u64,
 }
 
-/// A shape, and what it gives.
+/// A shape with its rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// m.
     pub positions: u64,
     /// k.
     pub hashes: u32,
-    /// The exact rate with n keys, that of [`bloom::model::rate`](crate::bloom::model::rate).
+    /// The exact rate with n keys, by [`bloom::model::rate`](crate::bloom::model::rate).
     pub rate: f64,
 }
 
 impl Demand {
-    /// So many keys, sent like this, in any memory and without a margin.
+    /// `keys` keys that are sent as `message`, in any memory and without a margin.
     pub fn new(keys: u64, message: Message) -> Self {
         Self { keys, message, margin: Margin::Share(1.0), most_positions: MAX_POSITIONS }
     }
 
-    /// The keys to size for.
+    /// The number of keys to plan for, which is at least 1.
     pub fn sized_keys(&self) -> u64 {
         self.keys.max(1)
     }
@@ -82,7 +88,7 @@ impl Demand {
         }
     }
 
-    /// The size that a message of this shape keeps within.
+    /// The smallest limit in bits that a message of this shape meets.
     pub fn limit_bits(&self, positions: u64, hashes: u32) -> f64 {
         let shape = Shape { positions, hashes, keys: self.sized_keys() };
         match self.margin {
@@ -96,20 +102,20 @@ impl Demand {
 
     /// Whether k <= ceil(ln 2 m/n).
     ///
-    /// Beyond lies the mirror branch, where the array is so full that it compresses again: on paper it wins with absurd
-    /// k (28 at m = 14 n). What is excluded for one k is excluded for all above: as k rises the load of the best m rises
-    /// too, and this says load (k-1)/k < ln 2.
+    /// With larger k the array is so full that it compresses again. On paper such shapes win,
+    /// with absurd k (28 at m = 14 n). If one k is excluded, so are all larger ones: as k rises
+    /// the load of the best m rises too, and the condition says load (k-1)/k < ln 2.
     fn worthwhile(&self, positions: u64, hashes: u32) -> bool {
         let ideal = LN_2 * positions as f64 / self.sized_keys() as f64;
         f64::from(hashes) <= libm::ceil(ideal)
     }
 
-    /// What the shape of this many positions and hashes gives.
+    /// The shape with `positions` positions and `hashes` hash functions, and its rate.
     pub fn choice(&self, positions: u64, hashes: u32) -> Choice {
         Choice { positions, hashes, rate: exact_rate(positions, hashes, self.sized_keys()) }
     }
 
-    /// The most positions with which the message keeps within so many bits.
+    /// The largest m with which the message keeps within `bits` bits; `None` if there is none.
     fn largest(&self, bits: u64, hashes: u32) -> Option<u64> {
         let least = f64::from(hashes) * self.sized_keys() as f64 / MAX_LOAD;
         let least = (libm::ceil(least) as u64).max(1);
@@ -120,7 +126,7 @@ impl Demand {
         Some(first_true(least, self.cap(), beyond).map_or(self.cap(), |first| first - 1))
     }
 
-    /// The shapes worth considering, with the m that each k asks for.
+    /// The shapes worth considering: for each k with the m that `positions` gives.
     pub fn shapes(
         &self,
         positions: impl Fn(u32) -> Option<u64>,
@@ -130,12 +136,12 @@ impl Demand {
     }
 }
 
-/// The shape of the lowest rate whose message keeps within so many bits; `None` if none does, or if a number of the
-/// demand makes no sense.
+/// The shape with the lowest rate whose message keeps within `bits` bits; `None` if no shape
+/// does, or if a number of `demand` makes no sense.
 ///
-/// Printed (section II-B): minimise f subject to m H(p) <= z; (section IV): subject to m H(q) <= z. More memory need
-/// not help: at 8 bits for each key nothing is gained between 14.34 n and 58.5 n. Tested by `section_two_three`,
-/// `margins_hold`.
+/// Printed (section II-B): minimise f subject to m H(p) <= z; (section IV): subject to m H(q) <=
+/// z. More memory need not help: at 8 bits for each key nothing is gained between 14.34 n and
+/// 58.5 n. Tested by `section_two_three`, `margins_hold`.
 pub fn least_rate(demand: &Demand, bits: u64) -> Option<Choice> {
     if !demand.sensible() {
         return None;

@@ -8,12 +8,16 @@ use crate::spec::{Invalid, Label, Limits, WireError};
 use crate::stored::Stored;
 use crate::wire::Frame;
 
-/// A plain filter in pieces, as [`Packing`](crate::Packing) writes it, that is never unpacked as a whole.
+/// A plain filter in pieces, as [`Packing`](crate::Packing) writes it. It is never unpacked as a
+/// whole.
 ///
-/// The paper's proposal (section II-B): "split the Bloom filter into several pieces, and compress each piece. To look up a bit
-/// would only require decompressing a certain piece". A question decodes the pieces of its positions, one after the other, until
-/// one is not set: up to `hashes` of them for a key that is in, one or two for others. It holds one piece meanwhile.
-/// Whoever asks often should unpack the filter instead: each piece takes microseconds.
+/// The paper proposes it (section II-B): "split the Bloom filter into several pieces, and
+/// compress each piece. To look up a bit would only require decompressing a certain piece".
+///
+/// A question decodes the pieces of its positions one after the other, until it finds a bit that
+/// is not set: up to `hashes` pieces for a present key, one or two for an absent one. Only one
+/// piece is in memory at a time. Each takes microseconds to decode, so unpack the filter instead
+/// if you ask often.
 ///
 /// ```
 /// use tamis::compressed::PackedBloom;
@@ -34,8 +38,8 @@ pub struct PackedBloom<'a> {
 }
 
 impl<'a> PackedBloom<'a> {
-    /// Opens a packed filter and checks its header and checksums; pieces are checked when they are read. The limit is on the memory for
-    /// one piece.
+    /// Opens a packed filter. Its header and checksums are checked now, and each piece when it is
+    /// read. `limits` is for the memory of one piece.
     pub fn open(bytes: &'a [u8], limits: Limits) -> Result<Self, WireError> {
         let mut source = bytes;
         let mut frame = Frame::read(&mut source, Limits::NONE)?;
@@ -55,12 +59,12 @@ impl<'a> PackedBloom<'a> {
         Ok(Self { params, label, pieces })
     }
 
-    /// The layout.
+    /// The params, which fix the layout.
     pub fn params(&self) -> BloomParams {
         self.params
     }
 
-    /// Hash function, seed, keys and planned keys.
+    /// The label: hash function and seed, keys, capacity.
     pub fn label(&self) -> Label {
         self.label
     }
@@ -70,12 +74,12 @@ impl<'a> PackedBloom<'a> {
         &self.pieces
     }
 
-    /// Whether the key may be in the set; an error if a piece is not what an encoder writes.
+    /// Whether `key` may be in the set. It is an error if a piece is not what an encoder writes.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> Result<bool, CoderError> {
         self.contains_digest(self.label.hasher.digest(key))
     }
 
-    /// Whether a key with this digest may be in the set.
+    /// Whether a key with this digest may be in the set; see [`contains`](Self::contains).
     pub fn contains_digest(&self, digest: Digest) -> Result<bool, CoderError> {
         for position in self.params.positions(digest) {
             if !self.pieces.bit(position)? {

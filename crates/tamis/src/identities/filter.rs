@@ -1,4 +1,4 @@
-//! What a filter does, by its table.
+//! The traits of a filter that keeps identities, each by the methods of its table.
 
 use alloc::string::ToString;
 use alloc::vec;
@@ -20,7 +20,7 @@ use crate::traffic;
 use crate::wire::{ContentHasher, ContentId, Encoded, Encoding, Frame};
 
 impl<T: Table> PartialEq for Identities<T> {
-    /// Equal content and label, wherever it lies.
+    /// Two filters are equal if label and content are, however the content is laid out.
     fn eq(&self, other: &Self) -> bool {
         self.label == other.label && self.content_id() == other.content_id()
     }
@@ -53,7 +53,8 @@ impl<T: Table> Filter for Identities<T> {
         self.table.footprint()
     }
 
-    /// Different identities over all: the chance that an absent key has one of them.
+    /// The number of distinct identities over the universe: the probability that an absent key
+    /// has one of them.
     fn rate(&self) -> f64 {
         self.table.distinct() as f64 / T::universe(&self.table.params()) as f64
     }
@@ -80,7 +81,7 @@ impl<T: Table> Filter for Identities<T> {
 }
 
 impl<T: Table> Insert for Identities<T> {
-    /// Inserts a key; where keys have values, with the value 0.
+    /// Inserts a key. Where keys have values it gets the value 0.
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         self.insert_with(digest, 0)
@@ -95,10 +96,11 @@ impl<T: Table> Insert for Identities<T> {
 }
 
 impl<T: Removes> Remove for Identities<T> {
-    /// Removes one occurrence of a key: of several values the smallest.
+    /// Removes one occurrence of a key: the one with the smallest value, if there are several.
     ///
-    /// Keys that share an identity share their entries, so this may take the value of another key and leave it that of
-    /// the one removed. Where values matter, use [`remove_value`](Identities::remove_value).
+    /// Keys with the same identity share their entries. So this may remove the value of another
+    /// key and leave that of the key removed. Where values matter, use
+    /// [`remove_value`](Identities::remove_value).
     #[inline]
     fn remove_digest(&mut self, digest: Digest) -> Result<(), Absent> {
         self.remove_with(digest, None)
@@ -173,8 +175,10 @@ impl<T: Table> Stored for Identities<T> {
         T::content_params(params)
     }
 
-    /// The multiset sum, or the union of two sets. Needs the same hash and seed, and universes that differ by a power of two: the
-    /// finer filter is then read as coarsely as the other, and so is this one afterwards. It grows to make room.
+    /// The sum of two multisets, or the union of two sets. The filter grows to make room.
+    ///
+    /// Hash and seed must be the same, and the universes must differ by a power of two. The
+    /// merged filter has the smaller universe: low bits of the finer identities are dropped.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
         let (mine, theirs) = (self.table.params(), other.table.params());
@@ -216,12 +220,13 @@ impl<T: Table> Stored for Identities<T> {
         self.table.validate()
     }
 
-    /// Covers the universe and the identities in order, not how they are laid out: a grown filter has the same content.
+    /// Covers the universe and the entries in order, not how they are laid out: a filter that
+    /// grew has the same content id.
     fn content_id(&self) -> ContentId {
         let params = T::content_params(&self.table.params());
         let values: Vec<u64> = params.iter().map(|&(_, value)| value).collect();
         let mut id = ContentHasher::new(T::KIND, self.label.hasher, &values);
-        // A value is part of the content where the params say how wide it is.
+        // Values are part of the content of kinds whose params say how wide a value is.
         let has_value = values.len() > 1;
         self.table.for_each_entry(&mut |Entry { identity, value, count }| {
             let value = has_value.then_some(value);
@@ -234,7 +239,8 @@ impl<T: Table> Stored for Identities<T> {
         self.frame(self.table.sections())
     }
 
-    /// The packed form, or the trimmed one where many identities are equal and that is shorter.
+    /// The packed form, or the trimmed one if that is shorter, as it is where many identities are
+    /// equal.
     fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         let params = self.table.params();
         let (universe, values) = (T::universe(&params), T::value_bits(&params));

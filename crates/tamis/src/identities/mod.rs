@@ -1,8 +1,9 @@
-//! The face of all kinds that keep an identity of every key: what they share, over the table that makes each of them.
+//! What all kinds that keep an identity of every key share. Each of them is one table below it.
 //!
-//! A key is kept as its *identity*, an integer in [0, U), U being the *universe*. A table holds a multiset of identities, with small values
-//! where it has room for them. Nothing of an identity is lost, so that tables can be listed, merged, grown and compared without
-//! the keys, and two tables with the same identities have the same content however they are laid out.
+//! A key is kept as its *identity*, an integer in [0, U), where U is the *universe*. A table
+//! holds a multiset of identities, with small values where it has room for them. No bit of an
+//! identity is lost. So tables can be listed, merged, grown and compared without the keys, and
+//! two tables with the same identities have the same content however they are laid out.
 
 mod filter;
 
@@ -19,80 +20,85 @@ use crate::spec::{
 };
 use crate::wire::{Frame, Payload};
 
-/// The lines that a question reads are predicted to within a twentieth (tests: `a_chosen_plan_keeps_its_promises`).
+/// Margins of these kinds. Models predict the lines that a question reads to within a twentieth
+/// (tested by `a_chosen_plan_keeps_its_promises`).
 pub(crate) const MARGINS: [f64; 2] = [1.0, 1.05];
 
-/// What a table can do that tells copies of an identity apart from one.
+/// What a table can do that counts equal identities.
 pub(crate) const ALL: &[Operation] =
     &[Operation::Insert, Operation::Remove, Operation::Count, Operation::Merge, Operation::Grow];
 
-/// A multiset of identities in memory, of one kind. What the methods of a filter promise holds for those of its table.
+/// A multiset of identities in memory, of one kind. Its methods keep what those of the same name
+/// promise in [`Filter`] and [`Stored`](crate::Stored).
 pub trait Table: Clone + core::fmt::Debug {
     /// The kind.
     const KIND: Kind;
-    /// What it can do.
+    /// What filters of this kind can do beyond answering.
     const CAN: &'static [Operation];
-    /// The param that says how many bits of value a key has, if it can have any.
+    /// The name of the param that fixes how many bits of value each key has; `None` if keys
+    /// cannot have values.
     const VALUES: Option<&'static str> = None;
-    /// Why one would take it, in a sentence.
+    /// Why one would take this kind, in a sentence.
     const REASON: &'static str;
-    /// See [`Stored::MARGINS`].
+    /// Factors for predicted memory and predicted blocks; see [`Stored::MARGINS`](crate::Stored).
     const MARGINS: [f64; 2];
     /// Whether equal identities are kept once.
     const IS_SET: bool = false;
-    /// Whether [`sections`](Self::sections) can be shorter than the packed form: they are where many identities are equal.
+    /// Whether the [trimmed](Self::trimmed) sections can be shorter than the packed form. They
+    /// are where many identities are equal.
     const TRIMS: bool = true;
-    /// The layout.
+    /// The params, which fix the layout.
     type Params: Params + Copy;
     /// Where an identity belongs.
     type Place: Copy;
 
-    /// The layout with the least memory for a goal.
+    /// The params that meet `goal` in the least memory.
     fn least(goal: &Goal) -> Result<Self::Params, PlanError>;
-    /// What a table with this layout will do.
+    /// What a table with `params` and `keys` keys will do.
     fn predict(params: &Self::Params, keys: u64) -> Prediction;
-    /// How that comes about.
+    /// Writes to `out` how the prediction comes about.
     fn explain(params: &Self::Params, keys: u64, out: &mut Lines);
-    /// U.
+    /// The universe, U.
     fn universe(params: &Self::Params) -> u64;
-    /// Bits of a value.
+    /// Bits of a value; 0 where keys have none.
     fn value_bits(_: &Self::Params) -> u32 {
         0
     }
-    /// Names and values of all that decides answers beside hash, seed and identities: the universe first.
+    /// Names and values of the params that decide answers, the universe first.
     fn content_params(params: &Self::Params) -> Vec<(&'static str, u64)>;
-    /// The layout as this kind has it, if there is one.
+    /// The params as this kind has them; an error if it has no such layout.
     fn checked(params: Self::Params) -> Result<Self::Params, InvalidParam> {
         Ok(params)
     }
 
     /// An empty table.
     fn new(params: Self::Params) -> Result<Self, OutOfMemory>;
-    /// Every number of the layout as it is now.
+    /// The params of the layout as it is now.
     fn params(&self) -> Self::Params;
-    /// Where a digest belongs.
+    /// Where the identity of `digest` belongs.
     fn place(&self, digest: Digest) -> Self::Place;
-    /// Starts fetching what a question for a digest reads.
+    /// Starts fetching the memory that a question for `digest` reads.
     fn prefetch(&self, digest: Digest);
-    /// Whether an identity is in.
+    /// Whether the identity of `place` is in.
     fn contains(&self, place: Self::Place) -> bool;
-    /// How often it is in.
+    /// How often the identity of `place` is in.
     fn count(&self, place: Self::Place) -> u64;
-    /// Its values, smallest first.
+    /// The values of the identity of `place`, smallest first.
     fn values(&self, _: Self::Place) -> Vec<u64> {
         Vec::new()
     }
-    /// Inserts an identity; true if it was not in before.
+    /// Inserts the identity of `place` with `value`. Returns true if it was not in before.
     fn insert(&mut self, place: Self::Place, value: u64) -> Result<bool, Full>;
-    /// Removes one, with this value if one is given; otherwise of several values the smallest.
+    /// Removes one occurrence of the identity of `place`: with this value if one is given,
+    /// otherwise with the smallest.
     fn remove(&mut self, place: Self::Place, value: Option<u64>) -> Result<(), Absent>;
-    /// Adds `count` copies.
+    /// Inserts `entry.count` copies.
     fn add(&mut self, entry: Entry) -> Result<(), Full>;
-    /// Takes `count` copies away; on an error some are gone.
+    /// Removes `entry.count` copies. On an error some of them are removed.
     fn take(&mut self, entry: Entry) -> Result<(), Absent>;
-    /// All that is in, in order of identity and value.
+    /// Calls `take` with every entry, in order of identity and value.
     fn for_each_entry(&self, take: &mut dyn FnMut(Entry));
-    /// Different identities.
+    /// How many distinct identities are in.
     fn distinct(&self) -> u64 {
         let (mut distinct, mut last) = (0, None);
         self.for_each_entry(&mut |entry| {
@@ -101,7 +107,7 @@ pub trait Table: Clone + core::fmt::Debug {
         });
         distinct
     }
-    /// Removes all.
+    /// Removes everything.
     fn clear(&mut self);
     /// Checks every invariant.
     fn validate(&self) -> Result<(), Invalid>;
@@ -111,39 +117,41 @@ pub trait Table: Clone + core::fmt::Debug {
     fn used(&self) -> u64;
     /// The share of the planned cells that is in use.
     fn fill(&self) -> f64;
-    /// Entries that found no regular place.
+    /// How many entries are in the overflow.
     fn overflow(&self) -> u64;
-    /// Distinct cache lines that a question for this place reads.
+    /// Distinct cache lines that a question for `place` reads.
     fn lines_to_contain(&self, place: Self::Place) -> u32;
-    /// Distinct cache lines that an insertion at this place touches.
+    /// Distinct cache lines that an insertion at `place` touches.
     fn lines_to_insert(&self, place: Self::Place) -> u32;
 
     /// The same identities, laid out for twice as many keys.
     fn grown(&self) -> Result<Self, ResizeError>;
     /// The same identities, laid out for half as many keys.
     fn shrunk(&self) -> Result<Self, ResizeError>;
-    /// The content of both: of this table after its identities lost `dropped` low bits, of the other after `other_dropped`. `None` if there
-    /// is no such layout.
+    /// A table with the content of this one, whose identities lose `dropped` low bits, and of
+    /// `other`, whose identities lose `other_dropped`; `None` if there is no such layout.
     fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>>;
 
-    /// The sections of the form in which the table lies in memory, or nearly so.
+    /// The sections of [`Stored::encode`](crate::Stored::encode): the memory as it is, or nearly
+    /// so.
     fn sections(&self) -> Vec<Payload<'_>>;
-    /// The table from these sections.
+    /// A table from sections that are not packed.
     fn decode(frame: &mut Frame<'_>, params: Self::Params) -> Result<Self, WireError>;
-    /// The table from all its entries, in order, within what reading may take.
+    /// A table of `entries`, which are all it holds, in order. It takes no more memory than the
+    /// limits of `frame` allow.
     fn unpack(
         frame: &mut Frame<'_>,
         params: Self::Params,
         entries: Vec<Entry>,
     ) -> Result<Self, WireError>;
-    /// Bytes of memory that the packed form stands for.
+    /// Bytes of memory that the packed form stands for; the section stores it.
     fn decoded_bytes(params: &Self::Params) -> u64;
-    /// The sections that a reader of the packed form would write.
+    /// Trimmed sections that a reader of the packed form would also write.
     fn trimmed(&self) -> Vec<Payload<'_>> {
         self.sections()
     }
 
-    /// Answers for many digests; both slices are as long.
+    /// Writes to `answers` whether each of `digests` is in. Both slices have the same length.
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         for (digests, answers) in digests.chunks(AHEAD).zip(answers.chunks_mut(AHEAD)) {
             for &digest in digests {
@@ -155,7 +163,7 @@ pub trait Table: Clone + core::fmt::Debug {
         }
     }
 
-    /// Inserts many digests; on an error says how many are in.
+    /// Inserts `digests`. The error says how many went in before it.
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
         for (chunk, digests) in digests.chunks(AHEAD).enumerate() {
             for &digest in digests {
@@ -168,7 +176,7 @@ pub trait Table: Clone + core::fmt::Debug {
         Ok(())
     }
 
-    /// Removes one occurrence for each of many digests; says how many were in.
+    /// Removes one occurrence of each of `digests`, and returns how many were removed.
     fn remove_many(&mut self, digests: &[Digest]) -> u64 {
         let mut removed = 0;
         for digests in digests.chunks(AHEAD) {
@@ -182,23 +190,24 @@ pub trait Table: Clone + core::fmt::Debug {
         removed
     }
 
-    /// Whether it is fuller than it should be, whatever was planned.
+    /// Whether the table is fuller than it should be, even if there are no more keys than
+    /// planned.
     fn is_crowded(&self) -> bool {
         false
     }
 
-    /// The filter as one that gives keys up, if it does.
+    /// The filter as a [`Remove`], if keys can be removed from it.
     fn as_remove(_: &mut Identities<Self>) -> Option<&mut dyn Remove> {
         None
     }
 
-    /// The filter as one that counts, if it does.
+    /// The filter as a [`Count`], if it counts.
     fn as_count(_: &Identities<Self>) -> Option<&dyn Count> {
         None
     }
 }
 
-/// A table that gives keys up.
+/// A table from which keys can be removed.
 pub trait Removes: Table {}
 
 /// A table that knows how often a key is in.
@@ -207,7 +216,19 @@ pub trait Counts: Table {}
 /// A table that keeps a value for each key.
 pub trait Carries: Table {}
 
-/// A filter that keeps the identity of every key.
+/// A filter that keeps the identity of every key, in a table `T`.
+///
+/// Use it by the names of its kinds: [`RankIndexed`](crate::RankIndexed),
+/// [`RankSet`](crate::RankSet), [`RankCounting`](crate::RankCounting),
+/// [`RankMap`](crate::RankMap), [`BlockedRank`](crate::BlockedRank) and [`DLeft`](crate::DLeft).
+///
+/// ```
+/// use tamis::RankMap;
+/// let mut ports = RankMap::with_rate(1_000, 0.001)?;
+/// ports.insert_value("http", 1)?;
+/// assert!(ports.values("http").contains(&1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Identities<T> {
     pub(crate) label: Label,
@@ -215,18 +236,20 @@ pub struct Identities<T> {
 }
 
 impl<T: Table> Identities<T> {
-    /// Cells in use.
+    /// How many cells are in use.
     pub fn used(&self) -> u64 {
         self.table.used()
     }
 
-    /// How many distinct keys are in, estimated from the distinct identities. Infinite when all are in.
+    /// How many distinct keys are in, estimated from the number of distinct identities. It is
+    /// infinite if every identity of the universe is in.
     pub fn estimated_keys(&self) -> f64 {
         let universe = T::universe(&self.table.params()) as f64;
         libm::log1p(-(self.table.distinct() as f64) / universe) / libm::log1p(-1.0 / universe)
     }
 
-    /// All that is in, in order of identity and value: enough to build the filter anew, without the keys.
+    /// All entries, in order of identity and value. They are enough to build the filter anew,
+    /// without the keys.
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         self.table.for_each_entry(&mut |entry| entries.push(entry));
@@ -247,38 +270,42 @@ impl<T: Table> Identities<T> {
 }
 
 impl<T: Carries> Identities<T> {
-    /// The largest value that a cell carries.
+    /// The largest value that a key can have.
     pub fn max_value(&self) -> u64 {
         (1 << T::value_bits(&self.table.params())) - 1
     }
 
-    /// Inserts a key with a value, of which bits beyond the width of a cell are dropped. A key that is in already then has two
-    /// values: use [`update`](Self::update) to change one.
+    /// Inserts `key` with `value`. Bits of `value` above those of [`max_value`](Self::max_value)
+    /// are dropped. Returns `Ok(true)` if the key was surely absent before.
+    ///
+    /// A key that is in already has two values afterwards: use [`update`](Self::update) to change
+    /// one.
     pub fn insert_value<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<bool, Full> {
         self.insert_with(self.hasher().digest(key), value & self.max_value())
     }
 
-    /// The values of a key, smallest first.
+    /// The values of `key`, smallest first.
     ///
-    /// Two keys that share an identity (with probability `rate`) cannot be told apart: both then have both values.
-    /// So a key that is in has its own value among these; an absent one has none, or those of other keys.
+    /// Two keys that share an identity (with probability `rate`) cannot be told apart: both have
+    /// the values of both. So the values of a present key include its own. An absent key has
+    /// none, or those of other keys.
     pub fn values<K: Key + ?Sized>(&self, key: &K) -> Vec<u64> {
         self.table.values(self.table.place(self.hasher().digest(key)))
     }
 
-    /// The smallest value of a key; see [`values`](Self::values).
+    /// The smallest value of `key`; see [`values`](Self::values).
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
         self.values(key).first().copied()
     }
 
-    /// Changes the value of one occurrence of a key from `old` to `new`. The old value picks the entry, so that a key that shares
-    /// the identity keeps its own.
+    /// Changes the value of one occurrence of `key` from `old` to `new`. Only an entry with the
+    /// value `old` is changed, so that another key with the same identity keeps its own.
     pub fn update<K: Key + ?Sized>(&mut self, key: &K, old: u64, new: u64) -> Result<(), Absent> {
         let place = self.table.place(self.hasher().digest(key));
         let (old, new) = (old & self.max_value(), new & self.max_value());
         self.table.remove(place, Some(old))?;
-        // Something has just left its place, so this cannot fail for want of memory but where nothing could be allocated at
-        // all; then the old entry goes back where it was.
+        // Something has just left its place, so this fails only if nothing at all can be
+        // allocated. Then the old entry goes back where it was.
         if self.table.insert(place, new).is_err() {
             let _ = self.table.insert(place, old);
             return Err(Absent);
@@ -286,7 +313,8 @@ impl<T: Carries> Identities<T> {
         Ok(())
     }
 
-    /// Removes one occurrence of a key with this value, of which bits beyond the width of a cell are dropped.
+    /// Removes one occurrence of `key` with `value`. Bits of `value` above those of
+    /// [`max_value`](Self::max_value) are dropped.
     pub fn remove_value<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), Absent> {
         self.remove_with(self.hasher().digest(key), Some(value & self.max_value()))
     }
