@@ -352,7 +352,7 @@ fn held_bits(positions: u64, throws: u64) -> Option<u64> {
     EliasFano::planned_bits(positions, ones)
 }
 
-/// What a filter will do.
+/// What a filter with `params` and `keys` keys will do.
 fn predict(params: &CompressedParams, keys: u64) -> Prediction {
     let (m, k) = (params.positions(), params.hashes());
     let throws = keys.saturating_mul(k.into());

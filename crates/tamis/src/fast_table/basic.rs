@@ -11,12 +11,12 @@ use crate::spec::Invalid;
 
 /// Every item is in the lists of all its buckets; a lookup reads the shortest of them.
 ///
-/// The report copies the item into each list. Here a list has numbers of items, which are kept once: a node is as
-/// many accesses, and values need not be copied.
+/// The report copies the item into each list. Here a list holds the numbers of items, and items
+/// are kept once: a node takes as many accesses, and values need not be copied.
 #[derive(Clone, Debug)]
 pub struct Basic {
     counters: Counters,
-    /// Entry number `item * hashes + i` stands for the item in its i-th bucket.
+    /// Number `item * hashes + i` stands for `item` in its i-th bucket.
     lists: Lists,
     hashes: u32,
 }
@@ -30,13 +30,13 @@ impl Basic {
         &mut self.counters
     }
 
-    /// All items that have this bucket among theirs.
+    /// All items that have `bucket` among their buckets.
     pub(super) fn items(&self, bucket: u32) -> impl Iterator<Item = u32> {
         let hashes = self.hashes;
         self.lists.walk(bucket).map(move |entry| entry / hashes)
     }
 
-    /// Links an item whose counters are raised already.
+    /// Puts `item` into its lists. Its counters must have been raised already.
     pub(super) fn enter(&mut self, item: u32, digest: Digest) {
         let buckets = self.counters.buckets_of(digest);
         for (&bucket, entry) in buckets.as_slice().iter().zip(item * self.hashes..) {

@@ -1,4 +1,4 @@
-//! The on-chip part: a counter for every bucket, exact for ever.
+//! The on-chip part: an exact counter for every bucket.
 
 use alloc::vec;
 
@@ -9,12 +9,13 @@ use crate::bits::{self, OutOfMemory, Packed};
 use crate::digest::Digest;
 use crate::spec::Invalid;
 
-/// Bits of a counter at first. 15 is beyond what random keys reach at any sensible size.
+/// Bits of a counter at first. Random keys do not reach 15 at any sensible size.
 const WIDTH: u32 = 4;
 
-/// The different buckets of a key, in the order of its hash functions.
+/// The distinct buckets of a key, in the order of its hash functions.
 ///
-/// Two functions may hit one bucket. It counts once: a list that took a key twice would link a node to itself.
+/// Two functions may give the same bucket, which then counts once: a list that took a key twice
+/// would link a node to itself.
 #[derive(Clone, Copy)]
 pub(super) struct Buckets {
     at: [u32; MAX_HASHES as usize],
@@ -22,7 +23,7 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// The buckets of a digest in a table with these params.
+    /// The buckets of `digest` in a table of `buckets` buckets and `hashes` hash functions.
     pub(super) fn of(digest: Digest, hashes: u32, buckets: u64) -> Self {
         let mut these = Self { at: [0; MAX_HASHES as usize], len: 0 };
         for bucket in probes(digest, hashes, buckets) {
@@ -46,8 +47,8 @@ impl Buckets {
 
 /// A counting filter that never saturates: for every bucket, how many keys have it among theirs.
 ///
-/// The home of a key and the length of a walk depend on these numbers, so that one that is wrong loses keys. A counter that
-/// would overflow makes all of them twice as wide.
+/// The home of a key and the length of a walk depend on these numbers, so a wrong one would lose
+/// keys. If a counter is about to overflow, all of them become twice as wide.
 #[derive(Clone, Debug)]
 pub struct Counters {
     cells: Packed,
@@ -59,7 +60,7 @@ impl Counters {
         Ok(Self { cells: Packed::zeroed(params.buckets(), WIDTH)?, hashes: params.hashes() })
     }
 
-    /// How many counters: one a bucket.
+    /// The number of counters: one for each bucket.
     pub fn buckets(&self) -> u64 {
         self.cells.len()
     }
@@ -69,12 +70,12 @@ impl Counters {
         self.cells.width()
     }
 
-    /// How many keys have this bucket among theirs; 0 where there is no such bucket.
+    /// How many keys have `bucket` among theirs; 0 if there is no such bucket.
     pub fn count(&self, bucket: u64) -> u64 {
         if bucket < self.cells.len() { self.cells.get(bucket) } else { 0 }
     }
 
-    /// Bits of memory held: what has to fit in the cache.
+    /// Bits of memory held. They have to fit into the cache.
     pub fn footprint(&self) -> u64 {
         self.cells.words().footprint()
     }
@@ -83,21 +84,24 @@ impl Counters {
         Buckets::of(digest, self.hashes, self.cells.len())
     }
 
-    /// The home of a key by its buckets: the one with the least counter, the first of those that are equal.
+    /// The home of a key with these buckets: the one with the smallest counter, and the lowest of
+    /// those that are equal.
     pub(super) fn home(&self, buckets: &Buckets) -> u32 {
         self.home_if(buckets, |_| 0)
     }
 
-    /// The home as it would be if the counters were higher by so much.
+    /// The home as it would be if every counter were higher by `higher(bucket)`.
     pub(super) fn home_if(&self, buckets: &Buckets, higher: impl Fn(u32) -> u64) -> u32 {
         let counted = |&bucket: &u32| (self.cells.get(bucket.into()) + higher(bucket), bucket);
         buckets.as_slice().iter().map(counted).min().map_or(0, |(_, bucket)| bucket)
     }
 
-    /// The home of a key; `None` if some counter is 0, and so the key not in.
+    /// The home of the key with `digest`; `None` if one of its counters is 0, so that the key is
+    /// absent.
     ///
-    /// The first 0 ends it. Reading all counters without a branch was quicker in a table that fits in the cache, and slower for
-    /// misses in a large one, which these tables are for (two runs of each on a busy machine).
+    /// It stops at the first 0. Reading all counters without a branch was quicker in a table that
+    /// fits in the cache. It was slower for misses in a large table, which these tables are for
+    /// (two runs of each on a busy machine).
     #[inline]
     pub(super) fn find_home<T: Trace>(&self, digest: Digest, trace: &mut T) -> Option<u32> {
         // Widths are powers of two, so that no counter lies in two words.
@@ -106,7 +110,7 @@ impl Counters {
         let mut least = u64::MAX;
         for bucket in probes(digest, self.hashes, self.cells.len()) {
             trace.counter();
-            // A counter is never wider than 32 bits: the tables cannot number more items.
+            // A counter is never wider than 32 bits, because tables cannot number more items.
             let at = bucket << width_log2;
             let count = words[(at / 64) as usize] >> (at % 64) & mask;
             if count == 0 {
@@ -117,7 +121,7 @@ impl Counters {
         Some(least as u32)
     }
 
-    /// Starts fetching the counters of a key.
+    /// Starts fetching the counters of the key with `digest`.
     #[inline]
     pub(super) fn prefetch(&self, digest: Digest) {
         let (words, width) = (self.cells.words().as_slice(), u64::from(self.cells.width()));
@@ -126,7 +130,7 @@ impl Counters {
         }
     }
 
-    /// Makes sure that these counters can be raised.
+    /// Makes sure that the counters of `buckets` can be raised.
     pub(super) fn prepare(&mut self, buckets: &Buckets) -> Result<(), OutOfMemory> {
         let full = self.cells.max_value();
         if buckets.as_slice().iter().any(|&bucket| self.cells.get(bucket.into()) == full) {
@@ -139,7 +143,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Counts a key, for which there is room: see [`prepare`](Self::prepare).
+    /// Counts a key with these buckets. There must be room: see [`prepare`](Self::prepare).
     pub(super) fn raise(&mut self, buckets: &Buckets) {
         for &bucket in buckets.as_slice() {
             let count = self.cells.get(bucket.into());
@@ -148,7 +152,7 @@ impl Counters {
         }
     }
 
-    /// Counts a key no more.
+    /// Takes back what [`raise`](Self::raise) did for a key.
     pub(super) fn lower(&mut self, buckets: &Buckets) {
         for &bucket in buckets.as_slice() {
             let count = self.cells.get(bucket.into());
@@ -157,7 +161,8 @@ impl Counters {
         }
     }
 
-    /// Checks that every counter is what so many items make it; returns the sum of all.
+    /// Checks that every counter is right for the items below `items`. Returns the sum of all
+    /// counters.
     pub(super) fn validate(
         &self,
         items: u32,

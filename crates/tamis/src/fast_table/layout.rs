@@ -1,4 +1,5 @@
-//! What tells one table from another: where items are linked, and which lists a lookup reads.
+//! What distinguishes one table from another: where items are linked, and which lists a lookup
+//! reads.
 
 use super::counters::Counters;
 use super::params::TableParams;
@@ -7,20 +8,20 @@ use crate::bits::OutOfMemory;
 use crate::digest::Digest;
 use crate::spec::Invalid;
 
-/// The placement of items, which are numbered from 0 without gaps and kept elsewhere.
+/// The placement of items. Items are numbered from 0 without gaps, and are kept elsewhere.
 ///
 /// `digest_of` gives the digest of any item that is linked.
 pub trait Place: Sized + Clone + core::fmt::Debug {
     /// An empty table.
     fn new(params: TableParams) -> Result<Self, OutOfMemory>;
 
-    /// The item with this digest for which `is` holds.
+    /// The item with `digest` for which `is` holds; `by` is told what is read.
     fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32>;
 
-    /// Makes room for `items` items in all, the next of which has this digest; nothing else changes.
+    /// Makes room for `items` items in all, the next of which has `digest`. Nothing else changes.
     fn prepare(&mut self, items: u64, digest: Digest) -> Result<(), OutOfMemory>;
 
-    /// Links a new item, for which there is room.
+    /// Links a new item. There must be room for it.
     fn link(
         &mut self,
         item: u32,
@@ -29,7 +30,7 @@ pub trait Place: Sized + Clone + core::fmt::Debug {
         by: &mut impl Trace,
     );
 
-    /// Takes an item out of all lists; it is still there for `digest_of`.
+    /// Removes `item` from all lists. `digest_of` still knows it.
     fn unlink(
         &mut self,
         item: u32,
@@ -38,10 +39,11 @@ pub trait Place: Sized + Clone + core::fmt::Debug {
         by: &mut impl Trace,
     );
 
-    /// Gives item `from`, the last one, the number `to` of one that was unlinked.
+    /// Gives item `from`, which is the last one and has `digest`, the number `to` of an item that
+    /// was unlinked.
     fn rename(&mut self, from: u32, to: u32, digest: Digest);
 
-    /// Links the items 0 to `items` into an empty table.
+    /// Links the items below `items` into an empty table.
     fn fill(
         &mut self,
         items: u32,
@@ -55,7 +57,7 @@ pub trait Place: Sized + Clone + core::fmt::Debug {
         Ok(())
     }
 
-    /// The on-chip part, where there is one.
+    /// The counters, which are the on-chip part; `None` if there are none.
     fn counters(&self) -> Option<&Counters>;
 
     /// Bits of memory held.

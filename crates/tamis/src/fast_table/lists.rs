@@ -1,4 +1,4 @@
-//! Linked lists of small numbers in two arrays: no allocation for an item, four bytes a link.
+//! Linked lists of small numbers, in two arrays: no allocation for an item, four bytes a link.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ const STRAY: Invalid = Invalid("a list has an item that does not exist");
 /// No number: the end of a list.
 pub(super) const NIL: u32 = u32::MAX;
 
-/// What refuses more items than can be numbered.
+/// The error for more items than 32 bits can number.
 pub(super) const TOO_MANY: OutOfMemory = OutOfMemory { bytes: u64::MAX };
 
 /// `len` times [`NIL`].
@@ -23,13 +23,15 @@ pub(super) fn nils(len: usize) -> Result<Vec<u32>, OutOfMemory> {
     Ok(nils)
 }
 
-/// Room for so many more; reserved ahead, so that a thousand small requests cost few large ones.
+/// Makes room in `vec` for `more` elements. The vector grows by more than that, so that many
+/// small requests cost few allocations.
 pub(super) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     let bytes = (vec.len().saturating_add(more) as u64).saturating_mul(size_of::<T>() as u64);
     vec.try_reserve(more).map_err(|_| OutOfMemory { bytes })
 }
 
-/// A list for every bucket. A number stands in one list at most: its link is kept under the number itself.
+/// A list for every bucket. A number is in at most one list, so its link is kept under the number
+/// itself.
 #[derive(Clone, Debug)]
 pub(super) struct Lists {
     heads: Vec<u32>,
@@ -52,7 +54,8 @@ impl Lists {
         reserve(&mut self.next, more)
     }
 
-    /// Puts a number at the head of a list; there is room for it.
+    /// Puts `number` at the head of the list of `bucket`. There must be room for it: see
+    /// [`prepare`](Self::prepare).
     pub(super) fn push(&mut self, bucket: u32, number: u32) {
         if self.next.len() <= number as usize {
             self.next.resize(number as usize + 1, NIL);
@@ -61,13 +64,14 @@ impl Lists {
         self.heads[bucket as usize] = number;
     }
 
-    /// Takes a number out of a list, and says whether it was there.
+    /// Removes `number` from the list of `bucket`. Returns whether it was there.
     pub(super) fn remove(&mut self, bucket: u32, number: u32) -> bool {
         let next = self.next(number);
         self.relink(bucket, number, next)
     }
 
-    /// Lets one number take the place of another.
+    /// Puts `to` in the place of `from` in the list of `bucket`. Returns whether `from` was
+    /// there.
     pub(super) fn rename(&mut self, bucket: u32, from: u32, to: u32) -> bool {
         let next = self.next(from);
         let found = self.relink(bucket, from, to);
@@ -77,7 +81,8 @@ impl Lists {
         found
     }
 
-    /// Makes whatever points to `number` in this list point to `to`.
+    /// Makes the link to `number` in the list of `bucket` point to `to`. Returns whether there
+    /// was one.
     fn relink(&mut self, bucket: u32, number: u32, to: u32) -> bool {
         let head = &mut self.heads[bucket as usize];
         if *head == number {
@@ -100,25 +105,25 @@ impl Lists {
         self.next.get(number as usize).copied().unwrap_or(NIL)
     }
 
-    /// The first number of a list.
+    /// The first number in the list of `bucket`.
     #[inline]
     pub(super) fn first(&self, bucket: u32) -> Option<u32> {
         Some(self.heads[bucket as usize]).filter(|&number| number != NIL)
     }
 
-    /// The number after this one in its list.
+    /// The number behind `number` in its list.
     #[inline]
     pub(super) fn after(&self, number: u32) -> Option<u32> {
         Some(self.next(number)).filter(|&number| number != NIL)
     }
 
-    /// The numbers of a list.
+    /// The numbers in the list of `bucket`.
     #[inline]
     pub(super) fn walk(&self, bucket: u32) -> impl Iterator<Item = u32> {
         core::iter::successors(self.first(bucket), |&number| self.after(number))
     }
 
-    /// The number of a list for which `is` holds; `by` is told what is read.
+    /// The number in the list of `bucket` for which `is` holds; `by` is told what is read.
     #[inline]
     pub(super) fn find(
         &self,
@@ -133,7 +138,7 @@ impl Lists {
         })
     }
 
-    /// Starts fetching the head of a list.
+    /// Starts fetching the head of the list of `bucket`.
     #[inline]
     pub(super) fn prefetch(&self, bucket: u32) {
         bits::prefetch(&self.heads, bucket as usize);
@@ -144,7 +149,8 @@ impl Lists {
         self.heads.len() as u32
     }
 
-    /// Checks that every number in a list is below `numbers`, stands there once, and belongs; returns how many there are.
+    /// Checks that every number in a list is below `numbers`, is there once, and belongs there.
+    /// Returns how many numbers there are.
     pub(super) fn validate(
         &self,
         numbers: usize,
@@ -154,7 +160,7 @@ impl Lists {
         for bucket in 0..self.len() {
             for number in self.walk(bucket) {
                 let seen = seen.get_mut(number as usize).ok_or(STRAY)?;
-                // Also what ends a walk in a circle.
+                // This also ends a walk in a circle.
                 if core::mem::replace(seen, true) {
                     return Err(Invalid("an item is linked twice"));
                 }
@@ -166,7 +172,8 @@ impl Lists {
         Ok(seen.into_iter().filter(|&seen| seen).count())
     }
 
-    /// The same for lists in which all numbers below `numbers` stand.
+    /// As [`validate`](Self::validate), and checks that every number below `numbers` is in a
+    /// list.
     pub(super) fn validate_all(
         &self,
         numbers: u32,

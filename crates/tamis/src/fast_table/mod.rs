@@ -1,9 +1,13 @@
 //! Fast hash tables: exact maps that ask a small counting filter before they read a large table.
 //!
-//! After H. Song, S. Dharmapurikar, J. Turner, J. Lockwood, "Fast Hash Table Lookup Using Extended Bloom Filter", SIGCOMM 2005, as
-//! told in a project report (`docs/papers/002-partitioned-and-fast-tables.md`). Every key has k buckets, and a small counter for every bucket says how many keys have
-//! it: these counters stay on chip, in the cache. If one of a key's counters is 0 the key is not in, and no large memory is read; otherwise
-//! the bucket with the smallest counter is the only one to look in, and hardly more than one item is read.
+//! After H. Song, S. Dharmapurikar, J. Turner, J. Lockwood, "Fast Hash Table Lookup Using
+//! Extended Bloom Filter", SIGCOMM 2005, as told in a project report
+//! (`docs/papers/002-partitioned-and-fast-tables.md`).
+//!
+//! Every key has k buckets. A small counter for every bucket says how many keys have it among
+//! theirs; these counters stay on chip, in the cache. If one of a key's counters is 0 the key is
+//! absent, and no large memory is read. Otherwise only the bucket with the smallest counter is
+//! searched, and hardly more than one item is read.
 //!
 //! ```text
 //! on chip    counters   0 2 0 1 3 0 1 ...     4 bits each, k = 3 of them for a key
@@ -27,27 +31,33 @@
 //!
 //! # Layouts
 //!
-//! `FastTable<K, V>` has the practical one, [`Pruned`]: an item in one bucket only. The paper's others (an item in all its k
-//! buckets, the same with lists that share their ends, and two baselines without a filter) are for its experiments.
+//! `FastTable<K, V>` has the practical layout, [`Pruned`]: an item is in one bucket only. The
+//! other layouts of the paper are for its experiments: an item in all its k buckets, the same
+//! with lists that share their ends, and two baselines without a filter.
 //!
-//! Every lookup can say what it reads: see [`get_traced`](FastTable::get_traced).
+//! Every lookup can tell what it reads: see [`get_traced`](FastTable::get_traced).
 //!
 //! # Keys
 //!
-//! A table gives exact answers, so it keeps the keys themselves, and not their digests. Keys are equal when their [bytes](Key) are. A
-//! table of `String` is asked with a `&str`; one of `u64` only with a `u64`, because other integers are other keys.
+//! A table gives exact answers, so it keeps the keys themselves and not their digests. Keys are
+//! equal when their [bytes](Key) are. A table of `String` can be asked with a `&str`; a table of
+//! `u64` only with a `u64`, because other integers are other keys.
 //!
 //! # Limits
 //!
-//! At most 2^32 - 1 buckets, and 2^32 - 1 items over all their buckets. Insertions and removals cost several random accesses: a table for
-//! lookups. A table that is sized for a number of keys doubles its buckets beyond it, which reads all keys again. Keys that somebody chooses to fill one bucket
-//! make lookups slow: use a keyed hash against them. For fewer than about two buckets a key the baselines read
-//! less. There is no wire format: send the items.
+//! There are at most 2^32 - 1 buckets, and at most 2^32 - 1 items, each counted once for every
+//! bucket of its own. Insertions and removals cost several random accesses, so use these tables
+//! where lookups are much more frequent. A table that was sized for a number of keys doubles its
+//! buckets beyond it, and hashes all keys again. An adversary can choose keys that fill one
+//! bucket and make lookups slow: use a keyed hash against that. With fewer than about two buckets
+//! a key the baselines read less. There is no wire format: send the items.
 //!
-//! On a processor with caches a general hash map answers a single lookup sooner: its byte of control for every slot is
-//! a filter too, and names a place at once, where ours has to read the head of a list first. Batches ([`FastTable::get_many`])
-//! bring large tables about level. What remains is less memory for large values, because items lie without gaps, and
-//! machines where the counters really are on chip. `records/2026-11-15-fast-tables.md` has the figures.
+//! On a processor with caches a general hash map answers a single lookup sooner. Its byte of
+//! control for every slot is a filter too, and names a place at once; a `FastTable` has to read
+//! the head of a list first. Batches ([`FastTable::get_many`]) are about as quick in large
+//! tables. Two advantages remain: less memory for large values, because items lie without gaps,
+//! and machines where the counters really are on chip. `records/2026-11-15-fast-tables.md` has
+//! the figures.
 
 mod basic;
 mod counters;
@@ -73,7 +83,7 @@ use crate::digest::{Digest, Hasher};
 use crate::key::Key;
 use crate::spec::Invalid;
 
-/// Where a table puts its items: [`Pruned`], or for experiments one of the paper's other layouts.
+/// Where a table puts its items: [`Pruned`], or one of the paper's other layouts for experiments.
 pub trait Layout: Place {}
 
 impl Layout for Pruned {}
@@ -85,19 +95,19 @@ pub struct FastTable<K, V, L = Pruned> {
     hasher: Hasher,
     items: Vec<(K, V)>,
     layout: L,
-    /// Items at which the buckets are doubled.
+    /// The number of items at which the buckets are doubled.
     grow_at: Option<usize>,
 }
 
 impl<K: Key, V> FastTable<K, V> {
-    /// An empty table for so many keys, which grows beyond them, with XXH3 and seed 0.
+    /// An empty table for `keys` keys, with XXH3 and seed 0. It grows beyond them.
     pub fn with_capacity(keys: u64) -> Result<Self, OutOfMemory> {
         Self::with_capacity_and_hasher(keys, Hasher::default())
     }
 }
 
 impl<K: Key, V, L: Layout> FastTable<K, V, L> {
-    /// An empty table for so many keys, which grows beyond them.
+    /// An empty table for `keys` keys, which hashes with `hasher`. It grows beyond them.
     pub fn with_capacity_and_hasher(keys: u64, hasher: Hasher) -> Result<Self, OutOfMemory> {
         let params = TableParams::for_keys(keys);
         let planned = usize::try_from(keys.max(4)).map_err(|_| lists::TOO_MANY)?;
@@ -108,13 +118,14 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         Ok(Self { params, hasher, items, layout, grow_at: Some(planned) })
     }
 
-    /// An empty table with these params, which stay: it takes any number of keys, and its lists get longer.
+    /// An empty table with `params`, which stay as they are. It takes any number of keys, and its
+    /// lists get longer.
     pub fn new(params: TableParams, hasher: Hasher) -> Result<Self, OutOfMemory> {
         let layout = L::new(params)?;
         Ok(Self { params, hasher, items: Vec::new(), layout, grow_at: None })
     }
 
-    /// The layout.
+    /// The params, which fix the layout.
     pub fn params(&self) -> TableParams {
         self.params
     }
@@ -134,12 +145,12 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         self.items.is_empty()
     }
 
-    /// All keys with their values, in no order that means anything.
+    /// All keys with their values, in arbitrary order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&K, &V)> {
         self.items.iter().map(|(key, value)| (key, value))
     }
 
-    /// The value of a key.
+    /// The value of `key`.
     #[inline]
     pub fn get<Q: Key + ?Sized>(&self, key: &Q) -> Option<&V>
     where
@@ -148,7 +159,7 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         self.get_traced(key, &mut ())
     }
 
-    /// The value of a key; `trace` is told of every access.
+    /// The value of `key`; `trace` is told of every access.
     ///
     /// ```
     /// use tamis::FastTable;
@@ -169,7 +180,7 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         self.items.get(item as usize).map(|(_, value)| value)
     }
 
-    /// The value of a key, to change.
+    /// The value of `key`, to change it.
     pub fn get_mut<Q: Key + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -178,7 +189,7 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         self.items.get_mut(item as usize).map(|(_, value)| value)
     }
 
-    /// Whether the key is in.
+    /// Whether `key` is in.
     pub fn contains<Q: Key + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -186,12 +197,14 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         self.get(key).is_some()
     }
 
-    /// Gives a key a value, and returns the one it had. On an error nothing has changed.
+    /// Gives `key` the value `value`, and returns the value that it had. On an error nothing has
+    /// changed.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, OutOfMemory> {
         self.insert_traced(key, value, &mut ())
     }
 
-    /// The same; `trace` is told of the items that are looked at and moved to keep a pruned table in order.
+    /// As [`insert`](Self::insert); `trace` is told of the items that a pruned table looks at and
+    /// moves.
     pub fn insert_traced<T: Trace>(
         &mut self,
         key: K,
@@ -203,7 +216,7 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
             return Ok(Some(core::mem::replace(&mut self.items[item as usize].1, value)));
         }
         if self.grow_at.is_some_and(|most| self.len() >= most) && self.grow().is_err() {
-            // Longer lists will do; not to be tried again for every key.
+            // Longer lists will do. Raising the number avoids a new attempt for every key.
             self.grow_at = Some(self.len() + self.len() / 8 + 1);
         }
         self.layout.prepare(self.len() as u64 + 1, digest)?;
@@ -215,7 +228,7 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         Ok(None)
     }
 
-    /// Takes a key out, and returns its value.
+    /// Removes `key`, and returns its value.
     pub fn remove<Q: Key + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -223,7 +236,8 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         self.remove_traced(key, &mut ())
     }
 
-    /// The same; `trace` is told of the items that are looked at and moved to keep a pruned table in order.
+    /// As [`remove`](Self::remove); `trace` is told of the items that a pruned table looks at and
+    /// moves.
     pub fn remove_traced<Q: Key + ?Sized, T: Trace>(&mut self, key: &Q, trace: &mut T) -> Option<V>
     where
         K: Borrow<Q>,
@@ -252,17 +266,18 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
         Ok(())
     }
 
-    /// Bits of heap memory held; what keys and values hold themselves is not counted.
+    /// Bits of heap memory held. What keys and values hold themselves is not counted.
     pub fn footprint(&self) -> u64 {
         (self.items.capacity() * size_of::<(K, V)>()) as u64 * 8 + self.layout.footprint()
     }
 
-    /// The on-chip part; `None` in the baselines, which have none.
+    /// The counters, which are the on-chip part; `None` in the baselines, which have none.
     pub fn counters(&self) -> Option<&Counters> {
         self.layout.counters()
     }
 
-    /// Checks every invariant; an error means that a key's bytes have changed since it was inserted.
+    /// Checks every invariant. An error says that the bytes of a key have changed since it was
+    /// inserted.
     pub fn validate(&self) -> Result<(), Invalid> {
         let digest_of = |item: u32| self.hasher.digest(&self.items[item as usize].0);
         self.layout.validate(self.len() as u32, digest_of)?;

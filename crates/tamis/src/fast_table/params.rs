@@ -2,20 +2,26 @@
 
 use crate::spec::InvalidParam;
 
-/// The most buckets of a table: they are numbered in 32 bits.
+/// The most buckets of a table. They are numbered in 32 bits.
 pub const MAX_BUCKETS: u64 = u32::MAX as u64;
 
 /// The most buckets of a key.
 pub const MAX_HASHES: u32 = 16;
 
-/// Buckets for each key where a table is sized for so many keys.
+/// Buckets for each key in a table that is sized for a number of keys.
 const BUCKETS_PER_KEY: u64 = 4;
 
-/// The number of hash functions with which a lookup reads the fewest nodes there (tested by
+/// Hash functions of such a table: with three a lookup reads the fewest nodes (tested by
 /// `the_best_number_of_functions`).
 const HASHES: u32 = 3;
 
-/// Layout of a [`FastTable`](super::FastTable).
+/// The params of a [`FastTable`](super::FastTable), which fix its layout.
+///
+/// ```
+/// use tamis::fast_table::TableParams;
+/// let params = TableParams::for_keys(1_000);
+/// assert_eq!((params.buckets(), params.hashes()), (4_000, 3));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableParams {
     buckets: u32,
@@ -23,7 +29,8 @@ pub struct TableParams {
 }
 
 impl TableParams {
-    /// `buckets` buckets, of which every key has `hashes`. A chained table uses the first of them only; a d-left table has `hashes` subtables.
+    /// `buckets` buckets, of which every key has `hashes`. A chained table uses only the first of
+    /// them; a d-left table has `hashes` subtables.
     pub fn new(buckets: u64, hashes: u32) -> Result<Self, InvalidParam> {
         if !(1..=MAX_BUCKETS).contains(&buckets) {
             return Err(InvalidParam {
@@ -39,25 +46,26 @@ impl TableParams {
         Ok(Self { buckets: buckets as u32, hashes })
     }
 
-    /// Four buckets a key and three hash functions: two bytes of counters a key, and 1.02 items read for a hit. Where there are
-    /// more keys than that many buckets can be had for, the lists are longer.
+    /// Four buckets for each key and three hash functions: two bytes of counters for each key,
+    /// and 1.02 items read for a present key. The number of buckets is limited to 2^32 - 1; with
+    /// more keys the lists are longer.
     pub fn for_keys(keys: u64) -> Self {
         let buckets = keys.saturating_mul(BUCKETS_PER_KEY).clamp(16, MAX_BUCKETS);
         Self { buckets: buckets as u32, hashes: HASHES }
     }
 
-    /// Twice the buckets, as far as they can be numbered.
+    /// Twice the buckets, but no more than 32 bits can number.
     #[must_use]
     pub fn doubled(self) -> Self {
         Self { buckets: self.buckets.saturating_mul(2), ..self }
     }
 
-    /// Buckets, m.
+    /// The number of buckets, m.
     pub fn buckets(&self) -> u64 {
         self.buckets.into()
     }
 
-    /// Buckets of a key, k.
+    /// Buckets of each key, k.
     pub fn hashes(&self) -> u32 {
         self.hashes
     }

@@ -14,14 +14,16 @@ use crate::digest::Digest;
 use crate::key::Key;
 use crate::spec::Invalid;
 
-/// Every item is in one list, that of its home: its bucket with the smallest counter, the first of equals.
+/// Every item is in one list, that of its home: the bucket with the smallest counter among its
+/// own, and the lowest of them if several are equal.
 ///
-/// Counters change, and homes with them. An insertion raises some counters, so that only the items in the lists of
-/// those buckets can have found a smaller one elsewhere. A removal lowers some, and then any item that has
-/// such a bucket may want to move there, wherever it is: to find them there is a basic table beside, which no lookup reads.
+/// Counters change, and homes with them. An insertion raises some counters, so only items in the
+/// lists of those buckets may have a smaller one elsewhere. A removal lowers some, and then any
+/// item that has such a bucket among its own may have to move there. To find those items there is
+/// a basic table beside, which no lookup reads.
 #[derive(Clone, Debug)]
 pub struct Pruned {
-    /// The counters, and the full lists.
+    /// The counters, and the lists of all items of each bucket.
     all: Basic,
     homes: Lists,
 }
@@ -109,7 +111,7 @@ impl Place for Pruned {
         self.all.rename(from, to, digest);
     }
 
-    /// Counts first and places then, so that nothing moves.
+    /// Counts all items first and places them then, so that nothing moves.
     fn fill(
         &mut self,
         items: u32,
@@ -147,8 +149,9 @@ impl Place for Pruned {
 }
 
 impl<K: Key, V> FastTable<K, V> {
-    /// Looks up many keys at once; `found` must be as long as `keys`. What one lookup waits for, the next ones are
-    /// already asking for: counters, then heads of lists, then items.
+    /// Writes to `found` the value of each of `keys`. Both must have the same length. It is
+    /// quicker than asking one by one: counters, heads of lists and items are each fetched ahead
+    /// for several keys.
     pub fn get_many<'a, Q: Key>(&'a self, keys: &[Q], found: &mut [Option<&'a V>])
     where
         K: Borrow<Q>,

@@ -1,12 +1,12 @@
-//! What an operation reads, told to whoever wants to know.
+//! What an operation reads, for experiments that count accesses.
 
-/// Is told of every access of an operation; `()` does not listen, and costs nothing.
+/// Is told of every access of an operation. `()` ignores them, and costs nothing.
 pub trait Trace {
     /// A counter was read: on chip.
     #[inline]
     fn counter(&mut self) {}
 
-    /// The head of a list was read: off chip, unless somebody keeps the heads beside the counters.
+    /// The head of a list was read: off chip, unless the heads are kept beside the counters.
     #[inline]
     fn head(&mut self) {}
 
@@ -21,14 +21,15 @@ pub trait Trace {
 
 impl Trace for () {}
 
-/// A [`Trace`] that counts.
+/// A [`Trace`] that counts. [`FastTable::get_traced`](super::FastTable::get_traced) has an
+/// example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
     /// Counters read, on chip.
     pub counters: u64,
-    /// Heads of lists read. The papers' model keeps them with the counters, and does not count them.
+    /// Heads of lists read. The papers keep them beside the counters, and do not count them.
     pub heads: u64,
-    /// Nodes read, off chip: the papers' measure.
+    /// Nodes read, off chip. This is what the papers measure.
     pub nodes: u64,
     /// Items moved from one list to another.
     pub moved: u64,

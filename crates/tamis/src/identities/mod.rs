@@ -146,7 +146,8 @@ pub trait Table: Clone + core::fmt::Debug {
     ) -> Result<Self, WireError>;
     /// Bytes of memory that the packed form stands for; the section stores it.
     fn decoded_bytes(params: &Self::Params) -> u64;
-    /// Trimmed sections that a reader of the packed form would also write.
+    /// The sections of the table that a reader of the packed form would build, so that packing
+    /// what was read chooses the same form again.
     fn trimmed(&self) -> Vec<Payload<'_>> {
         self.sections()
     }

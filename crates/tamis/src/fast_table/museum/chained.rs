@@ -10,7 +10,8 @@ use crate::bits::OutOfMemory;
 use crate::digest::Digest;
 use crate::spec::Invalid;
 
-/// One bucket a key, and all items of a bucket in a list: what the papers measure against.
+/// One bucket a key, and all items of a bucket in one list. The papers compare their tables with
+/// it.
 #[derive(Clone, Debug)]
 pub struct Chained {
     lists: Lists,

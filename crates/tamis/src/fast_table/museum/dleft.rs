@@ -10,11 +10,13 @@ use crate::bits::OutOfMemory;
 use crate::digest::Digest;
 use crate::spec::Invalid;
 
-/// A bucket in each of d subtables; an item goes to the shortest list, the leftmost of those that are equal. A lookup reads them from
-/// the left, all of them for a miss.
+/// A key has a bucket in each of d subtables. An item goes to the shortest list, and to the
+/// leftmost of those that are equal. A lookup reads the lists from the left, and all of them for
+/// an absent key.
 ///
-/// The report has a counting filter point to the one bucket to read, the least loaded. Nothing keeps an item in
-/// the bucket that is least loaded *now*: see [`in_least_loaded`](super::FastTable::in_least_loaded).
+/// In the report a counting filter points to the one bucket to read, the least loaded. But
+/// nothing keeps an item in the bucket that is least loaded *now*: see
+/// [`in_least_loaded`](super::FastTable::in_least_loaded).
 #[derive(Clone, Debug)]
 pub struct DLeft {
     lists: Lists,
@@ -29,11 +31,11 @@ impl DLeft {
     }
 
     fn least_loaded(&self, digest: Digest) -> u32 {
-        // The least of equals is the first: `min_by_key` keeps it.
+        // `min_by_key` keeps the first of equals.
         self.buckets(digest).min_by_key(|&bucket| self.lists.walk(bucket).count()).unwrap_or(0)
     }
 
-    /// Whether the item stands in the bucket that is now the least loaded of its own.
+    /// Whether `item` is in the bucket that is now the least loaded of its own.
     pub(super) fn in_least_loaded(&self, item: u32, digest: Digest) -> bool {
         self.lists.walk(self.least_loaded(digest)).any(|other| other == item)
     }

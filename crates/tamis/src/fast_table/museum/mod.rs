@@ -1,8 +1,9 @@
-//! The paper's layouts beside the practical one, for its experiments.
+//! The layouts of the paper beside the practical one, for its experiments.
 //!
 //! - [`Basic`]: an item in all its k buckets.
 //! - [`Shared`]: the same with lists that share their ends.
-//! - [`Chained`]: one bucket a key and no filter; [`DLeft`]: the shortest of d lists. The baselines.
+//! - [`Chained`]: one bucket a key and no filter, a baseline.
+//! - [`DLeft`]: the shortest of d lists, a baseline.
 
 mod chained;
 mod dleft;
@@ -26,15 +27,15 @@ impl Layout for Chained {}
 impl Layout for DLeft {}
 
 impl<K: Key, V> FastTable<K, V, Shared> {
-    /// Nodes in use: between one and k for each key.
+    /// How many nodes are in use: from one to k for each key.
     pub fn nodes(&self) -> usize {
         self.layout.used()
     }
 }
 
 impl<K: Key, V> FastTable<K, V, DLeft> {
-    /// Whether the key stands in the bucket that is now the least loaded of its own. It need not: another key may have
-    /// filled it up since.
+    /// Whether `key` is in the bucket that is now the least loaded of its own; `None` if it is
+    /// absent. It need not be in that bucket: other keys may have filled its own since.
     pub fn in_least_loaded<Q: Key + ?Sized>(&self, key: &Q) -> Option<bool>
     where
         K: Borrow<Q>,

@@ -12,17 +12,18 @@ use crate::bits::OutOfMemory;
 use crate::digest::Digest;
 use crate::spec::Invalid;
 
-/// Items are in all their lists, as in the basic table, but one node may stand in several lists: the items of a bucket are
-/// exactly the first nodes of its list, as many as its counter says, and what follows belongs to others.
+/// Items are in all their lists, as in the basic table, but one node may be in several lists. The
+/// items of a bucket are the first nodes of its list, as many as its counter says; what follows
+/// belongs to other buckets.
 ///
-/// A walk is bounded by the counter and never by the end of the list: behind the last node of its own a list may point to
-/// nodes that have been freed and taken again.
+/// A walk ends after as many nodes as the counter says, and never at the end of the list. Behind
+/// its own last node a list may point to nodes that have been freed and used again.
 #[derive(Clone, Debug)]
 pub struct Shared {
     counters: Counters,
     heads: Vec<u32>,
     nodes: Vec<Node>,
-    /// The first free node; the others follow.
+    /// The first free node. Each free node links to the next.
     free: u32,
     used: usize,
 }
@@ -34,7 +35,7 @@ struct Node {
 }
 
 impl Shared {
-    /// The first nodes of a list, as many as its counter says.
+    /// The nodes of `bucket`: the first ones of its list, as many as its counter says.
     fn walk(&self, bucket: u32) -> impl Iterator<Item = u32> {
         let count = self.counters.count(bucket.into());
         let first = self.heads[bucket as usize];
@@ -60,7 +61,7 @@ impl Shared {
         self.free = node;
     }
 
-    /// Nodes in use: from one to k for an item.
+    /// How many nodes are in use: from one to k for each item.
     pub(super) fn used(&self) -> usize {
         self.used
     }
@@ -84,7 +85,7 @@ impl Place for Shared {
     }
 
     fn prepare(&mut self, items: u64, digest: Digest) -> Result<(), OutOfMemory> {
-        // A node for every bucket, and the one that is freed if none of them wants it.
+        // A node for every bucket, and the new one, which is freed if no bucket wants it.
         let nodes = self.nodes.len();
         let most = (nodes as u64 + u64::from(MAX_HASHES) + 1).max(items);
         if most > u64::from(NIL) {
@@ -111,7 +112,7 @@ impl Place for Shared {
                     }
                     // Another list of this item ends in the same node.
                     next if next == new => wanted = true,
-                    // The list goes on, for others: this item needs a node of its own, in front.
+                    // The list goes on for others, so this item needs a node of its own in front.
                     _ => {
                         let copy = self.node(item, self.heads[bucket as usize]);
                         self.heads[bucket as usize] = copy;
@@ -127,7 +128,8 @@ impl Place for Shared {
 
     fn unlink(&mut self, item: u32, digest: Digest, _: impl Fn(u32) -> Digest, _: &mut impl Trace) {
         let buckets = self.counters.buckets_of(digest);
-        // All of them are looked for before anything is changed: a link may be part of several lists.
+        // All nodes are found before anything changes, because a link may be part of several
+        // lists.
         let mut places = [(NIL, NIL); MAX_HASHES as usize];
         for (place, &bucket) in places.iter_mut().zip(buckets.as_slice()) {
             let mut before = NIL;
@@ -176,11 +178,12 @@ impl Place for Shared {
 
     fn validate(&self, items: u32, digest_of: impl Fn(u32) -> Digest) -> Result<(), Invalid> {
         self.counters.validate(items, &digest_of)?;
-        // The last bucket in whose list an item was met, plus one.
+        // For each item, the last bucket in whose list it was met, plus one.
         let mut met = vec![0; items as usize];
         let mut reached = vec![false; self.nodes.len()];
         for bucket in 0..self.heads.len() as u32 {
-            // The counter is right, and all items are different and of this bucket: so they are all there.
+            // The counter is right. If all nodes have different items of this bucket, none is
+            // missing.
             let mut nodes = 0;
             for at in self.walk(bucket) {
                 let node = self.nodes.get(at as usize).ok_or(Invalid("a list ends too early"))?;
