@@ -1,7 +1,7 @@
 //! Methods of the traits as methods of the types, so that common use needs one import.
 
-/// Gives a type the methods that all kinds have. The type may be generic, as in `face!(<S:
-/// Scheme> Balanced<S>)`.
+/// Gives a type the methods that all kinds have. The type may be generic:
+/// `face!(<S: Scheme> Balanced<S>)`.
 macro_rules! face {
     ($($type:tt)*) => {
         impl $($type)* {

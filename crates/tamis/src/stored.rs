@@ -76,10 +76,8 @@ pub trait Stored: Filter + Clone + Sized {
         Self::build_in_parallel(params, label, keys, 1)
     }
 
-    /// A filter of the keys with the digests `keys`, built by `threads` threads.
-    ///
-    /// Kinds that cannot be built in parallel use one thread. The bytes are the same for any
-    /// number of threads.
+    /// A filter of the keys with the digests `keys`, built by `threads` threads if the kind can
+    /// use them. The bytes are the same for any number of threads.
     fn build_in_parallel(
         params: Self::Params,
         label: impl Into<Label>,
@@ -94,8 +92,8 @@ pub trait Stored: Filter + Clone + Sized {
         Ok(filter)
     }
 
-    /// Inserts `keys` by `threads` threads. Returns false and does nothing where the order of the
-    /// keys decides where they lie.
+    /// Inserts `keys` by `threads` threads. Returns false and does nothing if the kind cannot do
+    /// so: in most kinds the order of the keys decides where they lie.
     #[doc(hidden)]
     fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
         let _ = (keys, threads);

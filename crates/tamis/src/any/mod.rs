@@ -13,8 +13,9 @@ use crate::stored::Stored;
 /// Defines the macros that go through all kinds, and links every type to its variants.
 macro_rules! hold {
     ($dollar:tt $($id:literal $kind:ident $name:literal $type:ty,)*) => {
-        /// Evaluates one expression for the kind that is inside, as in `each!(AnyFilter: self, F,
-        /// filter => ...)`. `F` is the type of the filter.
+        /// Evaluates one expression for the kind that is inside, with `F` for the type of the
+        /// filter:
+        /// `each!(AnyFilter: self, F, filter => ...)`.
         macro_rules! each {
             ($dollar any:ident: $dollar value:expr, $dollar F:ident, $dollar inner:ident => $dollar then:expr) => {
                 match $dollar value {
@@ -27,8 +28,8 @@ macro_rules! hold {
             };
         }
 
-        /// Evaluates one expression with the type `F` of the kind `kind`, as in `by_kind!(kind, F
-        /// => ...)`.
+        /// Evaluates one expression for a kind, with `F` for the type of its filters:
+        /// `by_kind!(kind, F => ...)`.
         macro_rules! by_kind {
             ($dollar value:expr, $dollar F:ident => $dollar then:expr) => {
                 match $dollar value {

@@ -91,12 +91,12 @@ impl AnyParams {
         self.build_in_parallel(label, keys, 1)
     }
 
-    /// As [`build_from`](Self::build_from), by `threads` threads. The bytes are the same for any
-    /// number of threads.
+    /// As [`build_from`](Self::build_from), by `threads` threads if the kind can use them. The
+    /// bytes are the same for any number of threads.
     ///
-    /// Only `bloom` and `blocked` use more than one thread, because their bits do not depend on
-    /// the order in which they are set. In other kinds the order of the keys decides where they
-    /// lie.
+    /// `bloom` and `blocked` can use them, because their bits do not depend on the order in which
+    /// they are set. `partitioned` is built by all cores, whatever `threads` is. All other kinds
+    /// are built by one thread; in most of them the order of the keys decides where they lie.
     pub fn build_in_parallel(
         self,
         label: impl Into<Label>,

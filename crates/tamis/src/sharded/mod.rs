@@ -64,7 +64,16 @@ const SHARD_WORD: u64 = 3;
 /// The most shards that a plan gives.
 const MAX_SHARDS: usize = 1 << 16;
 
-/// Any filter, cut into shards; see [the module](self).
+/// Any filter, cut into shards, for several threads; see [the module](self).
+///
+/// ```
+/// use tamis::{BlockedBloom, Filter, Goal, Hasher, Sharded};
+/// let goal = Goal::rate(10_000, 0.01);
+/// let seen = Sharded::<BlockedBloom>::plan(&goal, Hasher::default(), 16)?;
+/// seen.insert("apple")?; // It takes `&self`.
+/// assert!(seen.contains("apple"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Sharded<F> {
     hasher: Hasher,
