@@ -9,8 +9,8 @@ use crate::spec::{Absent, Full, Label};
 
 /// Answers the question "is this key in the set?".
 ///
-/// When the answer is `false`, the key is absent. When it is `true`, the key is almost surely
-/// present: an absent key is answered `true` with probability [`rate`](Self::rate).
+/// The answer `false` is always right. The answer `true` may be wrong: an absent key is answered
+/// `true` with probability [`rate`](Self::rate).
 ///
 /// ```
 /// use tamis::{Bloom, Filter};

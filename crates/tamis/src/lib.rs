@@ -1,10 +1,8 @@
-//! Set membership in the fewest bits, the fewest memory accesses and the fewest bytes on the
-//! wire.
+//! Set membership in the fewest bits, the fewest memory accesses and the fewest bytes on the wire.
 //!
 //! A filter answers the question "is this key in the set?". It takes a few bits for each key,
-//! however long the keys are. When it answers no, the key is absent. When it answers yes, the key
-//! is almost surely present: an absent key is answered yes with a small probability that you
-//! choose, the *rate*.
+//! however long the keys are. The answer no is always right. The answer yes may be wrong: an absent
+//! key is answered yes with a small probability that you choose, the *rate*.
 //!
 //! ```
 //! use tamis::Bloom;
@@ -31,7 +29,7 @@
 //! | to remove keys or count them in the least memory, at 1% and below 0.001% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
 //! | to remove keys or count them in less than half the memory of a counting filter, in d-left buckets | [`DLeft`] |
-//! | to remove keys with quick inserts, whatever the memory | [`CountingBloom`] |
+//! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |
 //! | the least memory of all, built once from all keys | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], which takes seconds to build |
 //! | an exact map that answers no without reading its items | [`FastTable`] |
 //! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
@@ -77,8 +75,7 @@
 
 #![no_std]
 #![warn(rustdoc::broken_intra_doc_links)]
-// The items that only the feature `internals` shows are `pub`, and nothing reaches them without
-// it.
+// Items that only the feature `internals` shows are `pub`, and nothing reaches them without it.
 #![cfg_attr(not(feature = "internals"), allow(unreachable_pub))]
 
 extern crate alloc;

@@ -13,8 +13,7 @@ use crate::stored::Stored;
 /// Defines the macros that go through all kinds, and links every type to its variants.
 macro_rules! hold {
     ($dollar:tt $($id:literal $kind:ident $name:literal $type:ty,)*) => {
-        /// Evaluates one expression for the kind that is inside, with `F` for the type of the
-        /// filter:
+        /// Evaluates one expression for the kind inside, with `F` for the type of the filter:
         /// `each!(AnyFilter: self, F, filter => ...)`.
         macro_rules! each {
             ($dollar any:ident: $dollar value:expr, $dollar F:ident, $dollar inner:ident => $dollar then:expr) => {

@@ -196,7 +196,7 @@ impl Stored for CompressedBloom {
         Traffic { snapshot, delta: None }
     }
 
-    /// Paper 004.
+    /// In the symbols of paper 004.
     fn explain(params: &CompressedParams, n: u64, _: &Prediction, out: &mut Lines) {
         let (m, k) = (params.positions(), params.hashes());
         explain_positions(out, m, k, n);

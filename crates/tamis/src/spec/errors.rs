@@ -114,7 +114,7 @@ pub struct Invalid(pub &'static str);
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// There is no such filter.
+    /// No params meet the goal.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// There is no memory for it.

@@ -89,7 +89,7 @@ pub enum Minimise {
 }
 
 impl Minimise {
-    /// Bytes on the wire: of a delta if the goal has a churn, otherwise of a snapshot.
+    /// All of them.
     pub const ALL: [Self; 4] = [Self::Balanced, Self::Memory, Self::Wire, Self::Lookups];
 
     /// The name on the command line.

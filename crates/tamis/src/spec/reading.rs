@@ -118,7 +118,7 @@ pub enum WireError {
     /// Well-formed, but the structure inside breaks one of its invariants.
     #[error("content: {}", .0.0)]
     Content(#[from] Invalid),
-    /// A parameter is out of range.
+    /// A param is out of range.
     #[error("params: {0}")]
     Params(#[from] InvalidParam),
 }
