@@ -1,8 +1,8 @@
 //! Set membership in the fewest bits, the fewest memory accesses and the fewest bytes on the wire.
 //!
 //! A filter answers the question "is this key in the set?". It takes a few bits for each key,
-//! however long the keys are. The answer no is always right. The answer yes may be wrong: an absent
-//! key is answered yes with a small probability that you choose, the *rate*.
+//! however long the keys are. The answer no is always right. The answer yes may be wrong: an
+//! absent key is answered yes with a small probability that you choose, the *rate*.
 //!
 //! ```
 //! use tamis::Bloom;
