@@ -67,7 +67,6 @@ const NOT_YET: &[&str] = &[
     "crates/tamis/src/partitioned/optimise.rs",
     "crates/tamis/src/rank_indexed/model.rs",
     "crates/tamis/src/rank_indexed/optimise.rs",
-    "crates/tamis/src/spec/plan_error.rs",
     "crates/tamis/src/traffic/model.rs",
 ];
 

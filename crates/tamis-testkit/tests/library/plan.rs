@@ -173,7 +173,7 @@ fn settled_params_are_kept_or_refused_by_name() {
     assert_eq!(said(Kind::Blocked, &[("hashes", 33)]), "parameter hashes = 33: 1 to 32");
     assert!(said(Kind::Bloom, &[("bits", 100)]).contains("cannot be reached with 1000 keys"));
     assert!(said(Kind::Blocked, &[("blocks", 1)]).contains("cannot be reached with 1000 keys"));
-    assert_eq!(said(Kind::Bloom, &[("hashes", 3), ("hashes", 4)]), "param hashes is settled twice");
+    assert_eq!(said(Kind::Bloom, &[("hashes", 3), ("hashes", 4)]), "param hashes is fixed twice");
     let memory = goal(1000, Size::Memory(640), &[("bits", 6000)]);
     assert!(AnyParams::plan(Kind::Bloom, &memory).unwrap_err().to_string().contains("bits = 6000"));
 }

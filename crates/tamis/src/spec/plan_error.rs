@@ -135,7 +135,7 @@ pub enum PlanError {
         beside: &'static str,
     },
     /// A param was fixed twice.
-    #[error("param {name} is settled twice")]
+    #[error("param {name} is fixed twice")]
     RepeatedParam {
         /// Its name.
         name: String,
