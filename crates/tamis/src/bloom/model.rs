@@ -9,13 +9,14 @@
 //! | B | bits of a block |
 //! | b | blocks |
 //!
-//! **Plain and counting.** A stranger passes when its k throws all hit positions in use, so the rate is
-//! E[(X/m)^k], exactly for the independent throws that [`probes`](crate::address::probes) imitates. The textbook form
-//! (1 - e^(-kn/m))^k leaves out that X varies, and is too low for small m.
-//! Tested by `tests/rates.rs`.
+//! **Plain and counting.** A stranger passes when its k throws all hit positions in use, so the
+//! rate is E[(X/m)^k], exactly for the independent throws that [`probes`](crate::address::probes)
+//! imitates. The textbook form (1 - e^(-kn/m))^k leaves out that X varies, and is too low for
+//! small m. Tested by `tests/rates.rs`.
 //!
-//! **Blocked.** The load of a block is binomial(n, 1/b); a block with j keys passes a stranger with
-//! phi(j) = E[(X/B)^k], X after jk throws into B bins; the rate is the mean of phi over the loads.
+//! **Blocked.** The load of a block is binomial(n, 1/b); a block with j keys passes a stranger
+//! with phi(j) = E[(X/B)^k], X after jk throws into B bins; the rate is the mean of phi over the
+//! loads.
 //!
 //! Every rate includes the digest floor n / 2^64.
 
@@ -156,7 +157,8 @@ fn wire_per_key(params: usize, array_bits: u64, keys: u64) -> f64 {
     per_key(wire::planned_len(params, Encoding::Raw, array_bits.div_ceil(64) * 8) * 8, keys)
 }
 
-/// phi(j) and the second moment that its spread needs, for every load j at which a block is not yet hopeless.
+/// phi(j) and the second moment that its spread needs, for every load j at which a block is not
+/// yet hopeless.
 struct BlockRates {
     /// E[(X/B)^k] and E[(X/B)^2k] for j = 0, 1, ...
     moments: Vec<(f64, f64)>,
@@ -180,8 +182,9 @@ impl BlockRates {
         Self { moments }
     }
 
-    /// Mean of a block's rate over the loads of `blocks` blocks with `keys` keys, and its variance beyond what the load explains on a straight
-    /// line: the loads of all blocks sum to the keys, so that part is none in the whole filter.
+    /// Mean of a block's rate over the loads of `blocks` blocks with `keys` keys, and its variance
+    /// beyond what the load explains on a straight line: the loads of all blocks sum to the keys,
+    /// so that part is none in the whole filter.
     fn over_loads(&self, blocks: u64, keys: u64) -> (f64, f64) {
         let share = 1.0 / blocks as f64;
         let mean = keys as f64 * share;
@@ -285,8 +288,8 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     Ok(BlockedParams::from_values(&[blocks, block, hashes.into()])?)
 }
 
-/// The k that can win: never above that of a plain filter, and rarely below a third of it, because uneven blocks
-/// favour fewer bits.
+/// The k that can win: never above that of a plain filter, and rarely below a third of it, because
+/// uneven blocks favour fewer bits.
 fn candidate_hashes(
     block: u64,
     blocks: Option<u64>,

@@ -1,9 +1,10 @@
-//! What theory says of d-left counting filters: how full the buckets get, how often all choices of a
-//! key are full, and the rate.
+//! What theory says of d-left counting filters: how full the buckets get, how often all choices of
+//! a key are full, and the rate.
 //!
-//! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for Counting Bloom Filters", ESA
-//! 2006, with the recomputation and the errata of `checked-dleft-compressed-partitioned.md` ("the notes"), sections
-//! 1 and 3. The tests named below are in `tests/papers_dleft.rs`.
+//! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for
+//! Counting Bloom Filters", ESA 2006, with the recomputation and the errata of
+//! `checked-dleft-compressed-partitioned.md` ("the notes"), sections 1 and 3. The tests named
+//! below are in `tests/papers_dleft.rs`.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -21,8 +22,9 @@
 //! | S | updates, each the removal of a random key and the insertion of a new one |
 //! | f | the rate |
 //!
-//! **Fluid limit.** A key enters subtable j at height i when its bucket there holds i - 1 cells, every choice to the left
-//! holds i or more (a tie would go left), and every choice to the right i - 1 or more:
+//! **Fluid limit.** A key enters subtable j at height i under three conditions. Its bucket there
+//! holds i - 1 cells. Every choice to the left holds at least i, because a tie goes to the left.
+//! Every choice to the right holds at least i - 1:
 //!
 //! ```text
 //! A[i][j]     = prod over l < j of x[i][l]  *  prod over l > j of x[i-1][l]
@@ -30,9 +32,10 @@
 //! dx[i][j]/dt = d (x[i-1][j] - x[i][j]) A[i][j] - (i/L) (x[i][j] - x[i+1][j])      updates
 //! ```
 //!
-//! The paper (section 2.3) names these equations without printing them; they are the notes', section 3.1. They hold for many
-//! buckets and independent choices, and for buckets without a limit: where F is small, c cells make no difference.
-//! Keys with one identity share a cell, so that L is [`effective_load`], not n / (d B).
+//! The paper (section 2.3) names these equations without printing them; they are the notes',
+//! section 3.1. They hold for many buckets and independent choices, and for buckets without a
+//! limit: where F is small, c cells make no difference. Keys with one identity share a cell, so
+//! that L is [`effective_load`], not n / (d B).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -68,8 +71,9 @@ pub struct Loads {
 impl Loads {
     /// After insertions only, at this load.
     ///
-    /// Equations: module docs. Solved by Runge-Kutta steps from the empty table; their error is below 1e-6 of a share above
-    /// 1e-10, 1e-4 at 1e-37, and 1% at 1e-138. Tested by `insertions_only`.
+    /// Equations: module docs. Solved by Runge-Kutta steps from the empty table; their error is
+    /// below 1e-6 of a share above 1e-10, 1e-4 at 1e-37, and 1% at 1e-138. Tested by
+    /// `insertions_only`.
     pub fn inserted(subtables: usize, load: f64) -> Self {
         let load = sane(load);
         let mut loads = Self::empty(subtables, heights(subtables, load));
@@ -82,9 +86,10 @@ impl Loads {
 
     /// After many updates at this load, which they leave alone: the steady state.
     ///
-    /// Printed: Table 1 at load 6, from the equations run until they seem to rest. Ours: where nothing changes, every
-    /// height is in balance, i (x\[i\]\[j\] - x\[i+1\]\[j\]) = d L A\[i\]\[j\] (x\[i-1\]\[j\] - x\[i\]\[j\]). With A held that is a chain of
-    /// products, solved for one subtable after the other until nothing moves: sums of positive terms, so that the
+    /// Printed: Table 1 at load 6, from the equations run until they seem to rest. Ours: where
+    /// nothing changes, every height is in balance, i (x\[i\]\[j\] - x\[i+1\]\[j\]) = d L
+    /// A\[i\]\[j\] (x\[i-1\]\[j\] - x\[i\]\[j\]). With A held that is a chain of products, solved
+    /// for one subtable after the other until nothing moves: sums of positive terms, so that the
     /// smallest share has all its digits. Tested by `table_one`, `rest_of_the_equations`.
     pub fn steady(subtables: usize, load: f64) -> Self {
         let load = sane(load);
@@ -101,7 +106,8 @@ impl Loads {
         Self { subtables, shares }
     }
 
-    /// Fixed point of the balance at every height; `lift` is what a subtable receives at every height beyond A.
+    /// Fixed point of the balance at every height; `lift` is what a subtable receives at every
+    /// height beyond A.
     pub fn balance(&mut self, load: f64, lift: impl Fn(&Self, usize) -> f64) {
         let d = self.subtables;
         let heights = self.shares.len() / d - 1;
@@ -159,16 +165,17 @@ impl Loads {
         sum / self.subtables as f64
     }
 
-    /// Keys for each bucket that find none of its cells: those above them, unless one of the keys in a full first bucket moves,
-    /// each as if it chose its other buckets anew.
+    /// Keys for each bucket that find none of its cells: those above them, unless one of the keys
+    /// in a full first bucket moves, each as if it chose its other buckets anew.
     pub(super) fn homeless(&self, cells: usize) -> f64 {
         let heights = self.shares.len() / self.subtables;
         let above: f64 = (cells + 1..heights).map(|i| self.at_least(i)).sum();
         above * libm::pow(self.others_full(cells), cells as f64)
     }
 
-    /// F, the chance that the d choices of a new key all hold so many cells or more: the product over the subtables
-    /// of x\[c\]\[j\]. Not the share of buckets above c, from which the paper argues (section 5.2; notes, erratum).
+    /// F, the chance that the d choices of a new key all hold so many cells or more: the product
+    /// over the subtables of x\[c\]\[j\]. Not the share of buckets above c, from which the paper
+    /// argues (section 5.2; notes, erratum).
     pub fn all_full(&self, cells: usize) -> f64 {
         (0..self.subtables).map(|j| self.share(cells, j)).product()
     }
@@ -179,7 +186,8 @@ impl Loads {
     }
 }
 
-/// Heights above which nothing happens. One choice alone leaves Poisson tails; d choices divide their reach at least by d.
+/// Heights above which nothing happens. One choice alone leaves Poisson tails; d choices divide
+/// their reach at least by d.
 fn heights(subtables: usize, load: f64) -> usize {
     let beyond = (10.0 * libm::sqrt(load) + 12.0) / subtables.max(1) as f64;
     (libm::ceil(load + beyond) as usize + 3).min(MAX_HEIGHTS)
@@ -216,14 +224,15 @@ pub fn flow(d: usize, load: Option<f64>, x: &[f64], out: &mut [f64]) {
 
 /// F in the steady state: the chance that an update finds all choices of its new key full.
 ///
-/// Holds for many buckets and while F is small; keys that were moved or set aside are not counted back. Tested by
-/// `full_insertions`.
+/// Holds for many buckets and while F is small; keys that were moved or set aside are not counted
+/// back. Tested by `full_insertions`.
 pub fn full_chance(subtables: usize, cells: usize, load: f64) -> f64 {
     Loads::steady(subtables, load).all_full(cells)
 }
 
-/// The chance that at least one of so many independent updates does what one does with this chance: 1 - (1 - chance)^S.
-/// Overflow for each million updates is `chance_within(full_chance(d, c, load), 1e6)`. Tested by `recommended_loads`.
+/// The chance that at least one of so many independent updates does what one does with this
+/// chance: 1 - (1 - chance)^S. Overflow for each million updates is `chance_within(full_chance(d,
+/// c, load), 1e6)`. Tested by `recommended_loads`.
 pub fn chance_within(chance: f64, updates: f64) -> f64 {
     if chance >= 1.0 {
         return if updates > 0.0 { 1.0 } else { 0.0 };
@@ -231,8 +240,8 @@ pub fn chance_within(chance: f64, updates: f64) -> f64 {
     -libm::expm1(updates * libm::log1p(-chance))
 }
 
-/// The largest load, in steps of 1/1024 and at most c, at which an update finds all choices full with at most the chance
-/// `promise`. Tested by `recommended_loads`.
+/// The largest load, in steps of 1/1024 and at most c, at which an update finds all choices full
+/// with at most the chance `promise`. Tested by `recommended_loads`.
 pub fn load_for(subtables: usize, cells: usize, promise: f64) -> f64 {
     largest_load(cells, promise, |load| full_chance(subtables, cells, load))
 }
@@ -247,21 +256,22 @@ pub fn largest_load(cells: usize, promise: f64, chance: impl Fn(f64) -> f64) -> 
 
 /// The rate: the chance that a stranger has the identity of one of the keys.
 ///
-/// Printed: 1 - (1 - 1/(B R))^n (section 3.2), exact for random identities, kept or not. `identities` is U: B R, or
-/// B (R - 1) where remainder 0 marks an empty cell. Tested by `rates`.
+/// Printed: 1 - (1 - 1/(B R))^n (section 3.2), exact for random identities, kept or not.
+/// `identities` is U: B R, or B (R - 1) where remainder 0 marks an empty cell. Tested by `rates`.
 pub fn rate(identities: f64, keys: u64) -> f64 {
     chance_within(1.0 / identities, keys as f64)
 }
 
-/// Expected number of different identities among the keys: U times the [`rate`]. Tested by `effective_loads`.
+/// Expected number of different identities among the keys: U times the [`rate`]. Tested by
+/// `effective_loads`.
 pub fn distinct(identities: f64, keys: u64) -> f64 {
     identities * rate(identities, keys)
 }
 
 /// Occupied cells for each bucket: [`distinct`] over the buckets of all subtables.
 ///
-/// Not in the paper, whose simulation lies below its fluid limit for this reason (notes, section 3.1). Tested by
-/// `effective_loads`.
+/// Not in the paper, whose simulation lies below its fluid limit for this reason (notes, section
+/// 3.1). Tested by `effective_loads`.
 pub fn effective_load(identities: f64, keys: u64, buckets: u64) -> f64 {
     distinct(identities, keys) / buckets.max(1) as f64
 }

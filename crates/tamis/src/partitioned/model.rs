@@ -10,21 +10,25 @@
 //! | k | functions of a group |
 //! | z | share of the bits that are still zero |
 //!
-//! A candidate throws the s keys of a group into m bits, of which z m are zero: the number X of new bits is taken for binomial
-//! with s trials and the mean of that occupancy, z m (1 - (1 - 1/m)^s). A group takes the k smallest of H such numbers. (Not k times the
-//! smallest: the candidates of a round are those of the round before, and their new bits hardly change in between.) With
-//! F = P(X <= x) and B binomial(H, F) of the candidates at or below x,
+//! A candidate throws the s keys of a group into m bits, of which z m are zero: the number X of
+//! new bits is taken for binomial with s trials and the mean of that occupancy, z m (1 - (1 -
+//! 1/m)^s). A group takes the k smallest of H such numbers. (Not k times the smallest: the
+//! candidates of a round are those of the round before, and their new bits hardly change in
+//! between.) With F = P(X <= x) and B binomial(H, F) of the candidates at or below x,
 //!
 //! ```text
 //! E[sum of the k smallest] = sum over x >= 0 of E[max(k - B, 0)]
 //! ```
 //!
-//! and group by group z falls by that over m: step by step where groups are few, as a differential equation where they
-//! are many. Group sizes are binomial. The rate is the fill to the power of k, for the share of groups that are not empty.
+//! and group by group z falls by that over m: step by step where groups are few, as a differential
+//! equation where they are many. Group sizes are binomial. The rate is the fill to the power of k,
+//! for the share of groups that are not empty.
 //!
-//! Holds to 0.1% of the fill where groups have tens of keys and set few of the bits, to 0.5% for a few large groups, and to
-//! 1.5% for groups of two or three keys, whichever the functions are; `tests/partitioned.rs` and `tests/papers_partitioned.rs` compare it with measured fills. The spread
-//! between filters is taken from the plain filter; that of filters with groups of tens of keys is about half of it.
+//! Holds to 0.1% of the fill where groups have tens of keys and set few of the bits, to 0.5% for a
+//! few large groups, and to 1.5% for groups of two or three keys, whichever the functions are;
+//! `tests/partitioned.rs` and `tests/papers_partitioned.rs` compare it with measured fills. The
+//! spread between filters is taken from the plain filter; that of filters with groups of tens of
+//! keys is about half of it.
 
 use alloc::vec::Vec;
 
@@ -37,9 +41,11 @@ use crate::math::tail::{binomial_pmf, ln_binomial_pmf};
 use crate::spec::{Params, Prediction, digest_floor};
 use crate::wire::{self, Encoding};
 
-/// Up to so many rounds, each of one function of one group, the fill is followed from one to the next.
+/// Up to so many rounds, each of one function of one group, the fill is followed from one to the
+/// next.
 const FEW_ROUNDS: u64 = 128;
-/// Steps of the differential equation, two evaluations each: with twelve the rate would come out 0.3% too low.
+/// Steps of the differential equation, two evaluations each: with twelve the rate would come out
+/// 0.3% too low.
 const STEPS: u32 = 60;
 /// Steps for a search that is finished with more.
 const SOME_STEPS: u32 = 12;
@@ -52,7 +58,8 @@ const WIDE: f64 = 100.0;
 
 /// E[sum of the k smallest of H] for X binomial with `s` trials of probability `p`.
 ///
-/// Every x is looked at from 10 standard deviations below the mean up, until k of the candidates are surely below.
+/// Every x is looked at from 10 standard deviations below the mean up, until k of the candidates
+/// are surely below.
 pub(super) fn smallest(s: u64, p: f64, h: u32, k: u32) -> f64 {
     let (p, trials) = (p.clamp(0.0, 1.0), s as f64);
     let mean = trials * p;
@@ -104,7 +111,8 @@ fn shortfall(f: f64, h: u32, k: u32) -> f64 {
     sum
 }
 
-/// Sizes of groups and their chances, at a dozen points that lie a standard deviation apart where groups are large.
+/// Sizes of groups and their chances, at a dozen points that lie a standard deviation apart where
+/// groups are large.
 fn sizes(n: u64, g: u64) -> Vec<(u64, f64)> {
     let share = 1.0 / g as f64;
     let mean = n as f64 * share;
@@ -119,7 +127,8 @@ fn sizes(n: u64, g: u64) -> Vec<(u64, f64)> {
     let (total, keys) = sizes
         .iter()
         .fold((0.0, 0.0), |(total, keys), &(s, chance)| (total + chance, keys + s as f64 * chance));
-    // What the points leave out is made up for: chances that sum to one, and sizes whose mean is right.
+    // What the points leave out is made up for: chances that sum to one, and sizes whose mean is
+    // right.
     let scale = if keys > 0.0 { mean / keys } else { 1.0 / total };
     for (_, chance) in &mut sizes {
         *chance *= scale;
@@ -160,8 +169,9 @@ fn taken(m: u64, h: u32, k: u32, sizes: &[(u64, f64)], zeros: f64) -> f64 {
     sizes.iter().map(of_size).sum::<f64>() / (f64::from(k) * m as f64)
 }
 
-/// The fill as the solution of a differential equation, by the midpoint rule. At first new bits fall with the square root of the fill, so steps are
-/// even in the square root of time; smaller ones where a filter is far too full.
+/// The fill as the solution of a differential equation, by the midpoint rule. At first new bits
+/// fall with the square root of the fill, so steps are even in the square root of time; smaller
+/// ones where a filter is far too full.
 fn flow(m: u64, g: u64, h: u32, k: u32, sizes: &[(u64, f64)], steps: u32) -> f64 {
     let rounds = g as f64 * f64::from(k);
     let (mut zeros, mut root) = (1.0, 0.0);
@@ -181,11 +191,11 @@ fn flow(m: u64, g: u64, h: u32, k: u32, sizes: &[(u64, f64)], steps: u32) -> f64
     1.0 - zeros
 }
 
-/// Bits of a filter, over its groups, that are as full as `filled` in the end, in the limit of many keys: what
-/// the search for a rate needs, without a search of its own.
+/// Bits of a filter, over its groups, that are as full as `filled` in the end, in the limit of
+/// many keys: what the search for a rate needs, without a search of its own.
 pub(super) fn bits_per_group(filled: f64, s: u64, h: u32, k: u32) -> f64 {
-    // t groups leave z zeros where t/m is the integral of dz / E[new bits] from z to 1: Simpson's rule over the square root
-    // of the fill, u.
+    // t groups leave z zeros where t/m is the integral of dz / E[new bits] from z to 1: Simpson's
+    // rule over the square root of the fill, u.
     const PARTS: u32 = 8;
     let end = libm::sqrt(filled);
     let at = |part: u32| {
@@ -218,7 +228,8 @@ fn predicted(params: &PartitionedParams, keys: u64, steps: u32) -> (f64, f64) {
     let (m, g) = (params.segment_bits(), params.segment_groups());
     if h == k {
         let throws = keys.saturating_mul(k.into());
-        // Segments of a filter without a choice are those of no plan: their keys are taken for equally many.
+        // Segments of a filter without a choice are those of no plan: their keys are taken for
+        // equally many.
         let rate = bloom::model::rate(params.bits(), k, keys) + alike(params, keys);
         return (mean_occupied(params.bits(), throws) / params.bits() as f64, rate.min(1.0));
     }
@@ -243,8 +254,8 @@ fn predicted(params: &PartitionedParams, keys: u64, steps: u32) -> (f64, f64) {
     (fill, (passed * (1.0 - empty) + digest_floor(keys) + alike(params, keys)).min(1.0))
 }
 
-/// The chance that no candidate of the CRC family tells a key from one of those in its group: all 32 bits of their CRCs
-/// are equal.
+/// The chance that no candidate of the CRC family tells a key from one of those in its group: all
+/// 32 bits of their CRCs are equal.
 pub(super) fn alike(params: &PartitionedParams, keys: u64) -> f64 {
     match params.family() {
         Family::Mixers => 0.0,

@@ -1,10 +1,12 @@
-//! The best layout for a number of bits or a rate, everything that is held counted: the array, the stored choices with the
-//! marks of empty groups, and whole lines of both.
+//! The best layout for a number of bits or a rate, everything that is held counted: the array, the
+//! stored choices with the marks of empty groups, and whole lines of both.
 //!
-//! More candidates always lower the rate, and cost building time, about 6 ns for each key and candidate; more groups
-//! lower the fill, and their choices take bits from the array. So the search walks over powers of two for the candidates up to
-//! what building allows, over k around that of a plain filter, and for each of these pairs over sizes of groups; each of the three has a best
-//! value, to which it descends from the best one of the pair before. A plain filter (every candidate is taken, nothing is stored) is always among the bids.
+//! More candidates always lower the rate, and cost building time, about 6 ns for each key and
+//! candidate; more groups lower the fill, and their choices take bits from the array. So the
+//! search walks over powers of two for the candidates up to what building allows, over k around
+//! that of a plain filter, and for each of these pairs over sizes of groups; each of the three has
+//! a best value, to which it descends from the best one of the pair before. A plain filter (every
+//! candidate is taken, nothing is stored) is always among the bids.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -115,8 +117,8 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     best.ok_or_else(|| search.refusal())
 }
 
-/// The least bid of `count`, from `start` on: up while bids get lower, then down. Two steps that are none better end it, because costs are
-/// not quite smooth.
+/// The least bid of `count`, from `start` on: up while bids get lower, then down. Two steps that
+/// are none better end it, because costs are not quite smooth.
 fn descend<T>(
     count: usize,
     start: usize,
@@ -185,8 +187,8 @@ impl Search {
         params.with_functions(self.partition, self.family).ok()
     }
 
-    /// The first number of bits, or of words of a segment, from this one on that the candidates are good for:
-    /// those of the CRC family want odd numbers.
+    /// The first number of bits, or of words of a segment, from this one on that the candidates
+    /// are good for: those of the CRC family want odd numbers.
     fn units(&self, units: u64) -> u64 {
         match self.family {
             Family::Mixers => units,
@@ -348,7 +350,8 @@ impl Search {
                 let any = Self { aim, bits: Some(bits), ..*self };
                 let chosen = any.best_shape().and_then(|shape| any.lay_out(shape));
                 let chosen = chosen.map_or(1.0, |params| model::rate(&params, keys));
-                // With more keys than building allows candidates for, a plain filter is all there is.
+                // With more keys than building allows candidates for, a plain filter is all there
+                // is.
                 let hashes = self.hashes.map_or(1..=MAX_HASHES, |hashes| hashes..=hashes);
                 let plain = hashes.filter(|_| self.may_be_plain());
                 let plain = plain.map(|hashes| bloom::model::rate(bits, hashes, keys));
@@ -356,7 +359,8 @@ impl Search {
                 PlanError::Unreachable { kind: KIND, asked, keys, nearest }
             }
             Aim::Bits(budget) => {
-                // The settled choices, with the least of what is not settled, and a third of their bits for the array.
+                // The settled choices, with the least of what is not settled, and a third of their
+                // bits for the array.
                 let hashes = self.hashes.unwrap_or(1);
                 let candidates = self.candidates.unwrap_or(hashes + 1);
                 let groups = self.groups.or(self.segments).unwrap_or(1);

@@ -1,7 +1,7 @@
 //! What theory says of rank-indexed filters: bits, rate, the chance that the extensions run out.
 //!
-//! Source: Hua, Zhao, Lin, Xu, "Rank-Indexed Hashing", ICNP 2008, with the recomputation and the errata
-//! of `checked-rank-indexed.md` ("the notes").
+//! Source: Hua, Zhao, Lin, Xu, "Rank-Indexed Hashing", ICNP 2008, with the recomputation and the
+//! errata of `checked-rank-indexed.md` ("the notes").
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -55,9 +55,9 @@ impl Layout {
 
     /// S1 = L + `Z1 c` + 1 + ceil(log2 J2), the bits of a bucket.
     ///
-    /// The 1 is the flag of the extension and stays when J2 = 0, so that sizes compare with the paper's
-    /// although both flags could be derived from the index. The ceiling is lost in the printed text;
-    /// only with it does Table III come out. Tested by `tables_two_and_three`.
+    /// The 1 is the flag of the extension and stays when J2 = 0, so that sizes compare with the
+    /// paper's although both flags could be derived from the index. The ceiling is lost in the
+    /// printed text; only with it does Table III come out. Tested by `tables_two_and_three`.
     pub fn bucket_bits(&self) -> u64 {
         let cells = u64::from(self.level1) * self.cell();
         u64::from(self.locations) + cells + 1 + pointer_bits(self.second)
@@ -91,8 +91,8 @@ impl Layout {
         self.buckets / self.groups
     }
 
-    /// The largest load that fits a bucket with all its extensions: W3, or W2 or W1 where the levels
-    /// above do not exist.
+    /// The largest load that fits a bucket with all its extensions: W3, or W2 or W1 where the
+    /// levels above do not exist.
     pub fn reach(&self) -> u64 {
         u64::from(self.level1) + u64::from(self.level2) + u64::from(self.level3)
     }
@@ -125,9 +125,9 @@ pub(crate) fn pointer_bits(extensions: u64) -> u64 {
 
 /// The rate: the chance that a stranger shares its identity with one of the keys.
 ///
-/// Printed: eps = lambda 2^-r, see [`rate_bound`]. Ours: 1 - (1 - 1/U)^n, which is exact for identities
-/// that are uniform and independent, and about eps/2 lower in proportion. Equal digests are among the
-/// equal identities, so no digest floor is added. Tested by `rates`.
+/// Printed: eps = lambda 2^-r, see [`rate_bound`]. Ours: 1 - (1 - 1/U)^n, which is exact for
+/// identities that are uniform and independent, and about eps/2 lower in proportion. Equal digests
+/// are among the equal identities, so no digest floor is added. Tested by `rates`.
 pub fn rate(layout: &Layout, keys: u64) -> f64 {
     rate_of(layout.identities(), keys)
 }
@@ -141,23 +141,26 @@ pub(crate) fn rate_of(identities: f64, keys: u64) -> f64 {
 }
 
 /// eps = lambda 2^-r as printed: the mean number of keys at an identity, so an upper bound of the
-/// [`rate`]. The comparison columns of Tables III to V are evaluated here (erratum E3). Tested by `rates`.
+/// [`rate`]. The comparison columns of Tables III to V are evaluated here (erratum E3). Tested by
+/// `rates`.
 pub fn rate_bound(layout: &Layout, keys: u64) -> f64 {
     keys as f64 / layout.identities()
 }
 
 /// A bound on the chance that n keys do not all find a cell, clipped to 1.
 ///
-/// Printed: the sum over l = 2, 3, 4 of `Pr[O_l > J_l]`, where `O_l` buckets hold more than `W_(l-1)` and
-/// J4 = 0. By Theorem 1 the expectation of an increasing function of the loads is at most twice its
-/// expectation over B independent Poisson(m) loads, so l = 2 and 3 give 2 Pr[Bin(B, p(W)) > J] with
-/// p(W) = Pr[Poisson(m) > W]; for l = 4 the sum of B binomial(n, 1/B) tails is sharper.
+/// Printed: the sum over l = 2, 3, 4 of `Pr[O_l > J_l]`, where `O_l` buckets hold more than
+/// `W_(l-1)` and J4 = 0. By Theorem 1 the expectation of an increasing function of the loads is at
+/// most twice its expectation over B independent Poisson(m) loads, so l = 2 and 3 give 2 Pr[Bin(B,
+/// p(W)) > J] with p(W) = Pr[Poisson(m) > W]; for l = 4 the sum of B binomial(n, 1/B) tails is
+/// sharper.
 ///
-/// Ours: "a given group has more than J buckets above W" is increasing too, so Theorem 1 holds for each
-/// group with G buckets and the union over groups costs the factor S. The last level is the highest that
-/// exists, and the levels above it add nothing: with J3 = 0 a load above W2 is already the l = 4 event.
-/// No more than n / (W+1) buckets can hold more than W, so a pool of that size never runs out; this only
-/// matters for a handful of buckets. Holds for every n. Tested by `table_two_bounds`.
+/// Ours: "a given group has more than J buckets above W" is increasing too, so Theorem 1 holds for
+/// each group with G buckets and the union over groups costs the factor S. The last level is the
+/// highest that exists, and the levels above it add nothing: with J3 = 0 a load above W2 is
+/// already the l = 4 event. No more than n / (W+1) buckets can hold more than W, so a pool of that
+/// size never runs out; this only matters for a handful of buckets. Holds for every n. Tested by
+/// `table_two_bounds`.
 pub fn overflow_bound(layout: &Layout, keys: u64) -> f64 {
     let mean = keys as f64 / layout.buckets as f64;
     let w1 = u64::from(layout.level1);

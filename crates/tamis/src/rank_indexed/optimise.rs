@@ -1,10 +1,10 @@
 //! The smallest layout for a rate, and the lowest rate for a size.
 //!
-//! Symbols as in [`model`](super::model). The search is split where the problem splits. The rate leaves
-//! few sensible pairs of r and B L (notes, section 4: lambda is best at or just under what the rate
-//! allows). For a frame of r, B, L and S each level has a threshold W and the least pool J that its share
-//! of Po allows, and the levels meet only in that share and in pointer widths. So every frame is first
-//! judged with even shares, and only the best few are settled exactly.
+//! Symbols as in [`model`](super::model). The search is split where the problem splits. The rate
+//! leaves few sensible pairs of r and B L (notes, section 4: lambda is best at or just under what
+//! the rate allows). For a frame of r, B, L and S each level has a threshold W and the least pool
+//! J that its share of Po allows, and the levels meet only in that share and in pointer widths. So
+//! every frame is first judged with even shares, and only the best few are settled exactly.
 
 use alloc::vec::Vec;
 
@@ -12,21 +12,22 @@ use super::levels::{Bid, Levels, lesser};
 use super::model::{Layout, rate, rate_of};
 use super::params::{MAX_FINGERPRINT, MAX_LOCATIONS};
 
-/// The mean chain never exceeds this, asked for or not: a lookup walks it, and at 1e5 keys the notes found no
-/// better layout beyond (section 4, scanned to 10.5).
+/// The mean chain never exceeds this, asked for or not: a lookup walks it, and at 1e5 keys the
+/// notes found no better layout beyond (section 4, scanned to 10.5).
 pub const MAX_LAMBDA: f64 = 3.5;
 /// The paper's Po.
 pub const DEFAULT_OVERFLOW: f64 = 1e-10;
 /// U stays below this, so that identities leave room in a word.
 const MAX_IDENTITIES: f64 = 4611686018427387904.0;
-/// The smallest group that is considered when there is more than one: below, the margin of the pools exceeds
-/// the pointer bits that are saved.
+/// The smallest group that is considered when there is more than one: below, the margin of the
+/// pools exceeds the pointer bits that are saved.
 const SMALLEST_GROUP: f64 = 500.0;
-/// The largest group that is considered when there is more than one: beyond, the margin is nothing and
-/// the pointers grow.
+/// The largest group that is considered when there is more than one: beyond, the margin is nothing
+/// and the pointers grow.
 const LARGEST_GROUP: f64 = 1e6;
-/// How many of the bids are settled exactly. Settling all of them, in a wider neighbourhood and with more
-/// buckets to choose from, gained at most 0.007 bits per key over 180 goals from 2 to 3e9 keys.
+/// How many of the bids are settled exactly. Settling all of them, in a wider neighbourhood and
+/// with more buckets to choose from, gained at most 0.007 bits per key over 180 goals from 2 to
+/// 3e9 keys.
 const SETTLED: usize = 4;
 /// A budget's rate is enclosed to this ratio, in ln: 0.003 bits per key.
 const FINEST: f64 = 2e-3;
@@ -49,8 +50,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// So many keys, with nothing beside the fingerprints, the paper's Po, and chains and groups as they fit
-    /// best.
+    /// So many keys, with nothing beside the fingerprints, the paper's Po, and chains and groups
+    /// as they fit best.
     pub fn new(keys: u64) -> Self {
         let overflow = DEFAULT_OVERFLOW;
         Self { keys, extra: 0, overflow, max_lambda: MAX_LAMBDA, max_groups: u64::MAX }
@@ -63,12 +64,12 @@ impl Demand {
 }
 
 /// The layout of the fewest bits whose [`rate`] is at most `rate` and whose
-/// [`overflow_bound`](super::model::overflow_bound) is at most the demanded one; `None` if none exists
-/// with U below 2^62 or if a number makes no sense.
+/// [`overflow_bound`](super::model::overflow_bound) is at most the demanded one; `None` if none
+/// exists with U below 2^62 or if a number makes no sense.
 ///
-/// Printed: r = ceil(log2(lambda/eps)) for a chosen lambda. Ours: the exact rate takes the place of
-/// lambda 2^-r, which saves up to 0.008 bits per key at 1% and more above; r and lambda are chosen together.
-/// Tested by `section_four` and `sweep`.
+/// Printed: r = ceil(log2(lambda/eps)) for a chosen lambda. Ours: the exact rate takes the place
+/// of lambda 2^-r, which saves up to 0.008 bits per key at 1% and more above; r and lambda are
+/// chosen together. Tested by `section_four` and `sweep`.
 pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
     let sensible = rate > 0.0 && rate < 1.0 && demand.overflow > 0.0 && demand.max_lambda > 0.0;
     if !sensible {
@@ -84,8 +85,8 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
             Some((split, least, judge(&split, least, 1.0)?))
         })
         .collect();
-    // Groups and more buckets save less than a pointer, and where groups are tried a pointer is less than
-    // half a bit for each key.
+    // Groups and more buckets save less than a pointer, and where groups are tried a pointer is
+    // less than half a bit for each key.
     let hopeless = plain.iter().map(|plain| plain.2.0).min()? + demand.sized_keys() / 2;
     let mut bids: Vec<Bid> = Vec::new();
     for (split, least, plain) in &plain {
@@ -109,9 +110,9 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
 
 /// The layout of the lowest rate that takes at most so many bits per key; `None` if none does.
 ///
-/// Bits rise as the rate falls, apart from steps of a few thousandths where a pointer gains a bit, so the
-/// rate is enclosed: by secants, which begin with a bit per key for every halving of the rate, and by
-/// halving where a handful of buckets makes the steps coarse. Tested by `budgets`.
+/// Bits rise as the rate falls, apart from steps of a few thousandths where a pointer gains a bit,
+/// so the rate is enclosed: by secants, which begin with a bit per key for every halving of the
+/// rate, and by halving where a handful of buckets makes the steps coarse. Tested by `budgets`.
 pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
     let point = |layout: &Layout| {
         let excess = layout.bits_per_key(demand.keys) - bits_per_key;
@@ -138,11 +139,13 @@ pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
         };
         refused = false;
         let (ln_rate, excess) = point(&layout);
-        // Closer points show the steps and not the slope, which lies between those of long and short chains.
+        // Closer points show the steps and not the slope, which lies between those of long and
+        // short chains.
         if libm::fabs(excess - last.1) > 0.02 {
             slope = ((probe - last.0) / (excess - last.1)).clamp(-4.0, -0.4);
         }
-        // The rate asked for and not the one found, which stands still where the longest chain rules.
+        // The rate asked for and not the one found, which stands still where the longest chain
+        // rules.
         last = (probe, excess);
         if excess <= 0.0 {
             high = ln_rate.min(probe);
@@ -154,8 +157,9 @@ pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
     Some(best)
 }
 
-/// The best levels for a frame that is settled: the Z and J of the argument are replaced, the rest is kept.
-/// `None` if the frame makes no sense or has thousands of keys in a bucket. Tested by `settled_frames`.
+/// The best levels for a frame that is settled: the Z and J of the argument are replaced, the rest
+/// is kept. `None` if the frame makes no sense or has thousands of keys in a bucket. Tested by
+/// `settled_frames`.
 pub fn complete(demand: &Demand, frame: Layout) -> Option<Layout> {
     let whole = frame.groups > 0 && frame.buckets.checked_rem(frame.groups) == Some(0);
     if !(whole && frame.buckets > 0 && demand.overflow > 0.0) {
@@ -175,8 +179,8 @@ fn splits(demand: &Demand, rate: f64) -> impl Iterator<Item = Split> {
     // The least U for the rate, from 1 - (1 - 1/U)^n = rate.
     let identities = -1.0 / libm::expm1(libm::log1p(-rate) / n);
     let cap = demand.max_lambda.min(MAX_LAMBDA);
-    // The widest fingerprint at which the rate and not the cap rules lambda. The next one may still win by
-    // longer chains and fuller buckets, and two below by fewer bits a cell.
+    // The widest fingerprint at which the rate and not the cap rules lambda. The next one may
+    // still win by longer chains and fuller buckets, and two below by fewer bits a cell.
     let widest = libm::floor(libm::log2(cap * identities / n).min(MAX_FINGERPRINT.into())) as i64;
     let candidates = (widest - 2).max(1)..=(widest + 1).max(1);
     candidates.filter_map(move |r| {
@@ -191,9 +195,9 @@ fn splits(demand: &Demand, rate: f64) -> impl Iterator<Item = Split> {
     })
 }
 
-/// The B above the least that can win: of a handful one or two more, with a shorter base index each;
-/// of thousands a few in a thousand, when that takes a pool down to a power of two. Larger tables reach
-/// the same by their groups.
+/// The B above the least that can win: of a handful one or two more, with a shorter base index
+/// each; of thousands a few in a thousand, when that takes a pool down to a power of two. Larger
+/// tables reach the same by their groups.
 fn more_buckets(least: f64) -> impl Iterator<Item = f64> {
     let step = libm::ceil(least / 500.0);
     (1..=4).take_while(move |_| step < 20.0).map(move |more| least + step * f64::from(more))
