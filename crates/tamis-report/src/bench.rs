@@ -23,8 +23,8 @@ pub struct Setup {
     pub hasher: Hasher,
     /// Which keys.
     pub key_seed: u64,
-    /// How many strangers to ask for; by default as many as make 4,000 false positives expected, at
-    /// most 10^9.
+    /// How many strangers to ask for; by default as many as make 4,000 false positives expected,
+    /// at most 10^9.
     pub queries: Option<u64>,
 }
 
@@ -57,8 +57,8 @@ pub struct Outcome {
     pub bits_per_key: f64,
     /// Bits of the encoded filter, over keys.
     pub wire_bits_per_key: f64,
-    /// Nanoseconds for one insertion, hashing excluded, as are all times here; for kinds that are built once, of building
-    /// for each key.
+    /// Nanoseconds for one insertion, hashing excluded, as are all times here; for kinds that are
+    /// built once, of building for each key.
     pub insert_ns: f64,
     /// For a member.
     pub hit_ns: f64,
@@ -110,7 +110,8 @@ const COUNTED_KEYS: u64 = 1_000_000;
 /// Standard normal quantile of a two-sided 99.9%.
 const Z: f64 = 3.290_526_731_491_926;
 
-/// Builds a filter, checks that every key is found, measures. `progress` is told the share that is done.
+/// Builds a filter, checks that every key is found, measures. `progress` is told the share that is
+/// done.
 pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Failure> {
     let Setup { kind, goal, hasher, key_seed, queries } = setup;
     let keys = goal.keys;
@@ -125,7 +126,8 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
         (filter, ns, memory::held() - before)
     } else {
         let (filter, ns) = build_once(params, *hasher, stream, keys)?;
-        // Several threads may have built it, and only the memory of this one is counted: a copy is all its own.
+        // Several threads may have built it, and only the memory of this one is counted: a copy is
+        // all its own.
         let before = memory::held();
         let copy = filter.clone();
         let held = memory::held() - before;
@@ -254,7 +256,8 @@ fn insert(
     Ok(watch.ns())
 }
 
-/// Looks for every key, in an order other than that of insertion; the number not found, and the time for one.
+/// Looks for every key, in an order other than that of insertion; the number not found, and the
+/// time for one.
 fn hits(filter: &AnyFilter, stream: KeyStream, keys: u64) -> (u64, f64) {
     let mut watch = Stopwatch::default();
     let mut missing = 0;

@@ -1,4 +1,5 @@
-//! Three typical needs, planned, built and measured on keys as people have them, beside a plain Bloom filter and a hash set.
+//! Three typical needs, planned, built and measured on keys as people have them, beside a plain
+//! Bloom filter and a hash set.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -261,7 +262,8 @@ fn measured(plan: &Plan, chosen: bool, goal: &Goal, keys: &Keys) -> Result<Row, 
     })
 }
 
-/// The filter once some keys were replaced: by removing and inserting where the kind can, otherwise built anew.
+/// The filter once some keys were replaced: by removing and inserting where the kind can,
+/// otherwise built anew.
 fn later(
     filter: &AnyFilter,
     plan: &Plan,

@@ -15,8 +15,8 @@ use crate::papers::statistics::beta_i;
 const DOUBT: f64 = 1e-5;
 /// Lookups whose blocks are counted, of members and of absent keys, over all filters.
 const COUNTED: u64 = 20_000;
-/// Filters built for a goal; fewer of the kind that takes long; more where the rates of filters differ by more than [`SPREAD`] times the root
-/// of their number.
+/// Filters built for a goal; fewer of the kind that takes long; more where the rates of filters
+/// differ by more than [`SPREAD`] times the root of their number.
 const FILTERS: u64 = 24;
 const SLOW_FILTERS: u64 = 12;
 const MOST_FILTERS: u64 = 20_000;
@@ -55,8 +55,9 @@ impl Random {
     }
 }
 
-/// Goal number `number`: up to so many keys, a rate of at least `least_rate`, any operations and limits. Limits are drawn around what the
-/// information bound asks for, so that some goals are easy, some hard and some impossible.
+/// Goal number `number`: up to so many keys, a rate of at least `least_rate`, any operations and
+/// limits. Limits are drawn around what the information bound asks for, so that some goals are
+/// easy, some hard and some impossible.
 pub fn random_goal(number: u64, most_keys: u64, least_rate: f64) -> Goal {
     let mut random = Random::new(number);
     let keys = random.magnitude(1.0, most_keys as f64).round() as u64;
@@ -100,7 +101,8 @@ pub fn random_goal(number: u64, most_keys: u64, least_rate: f64) -> Goal {
     goal
 }
 
-/// The best plan for a goal, and the goal with limits given way to the nearest that can be had, as often as there is one more in the way.
+/// The best plan for a goal, and the goal with limits given way to the nearest that can be had, as
+/// often as there is one more in the way.
 pub fn nearest_plan(mut goal: Goal) -> Result<(Plan, Goal), PlanError> {
     loop {
         match choose(&goal) {
@@ -137,8 +139,8 @@ impl Promise {
         self.low <= self.limit
     }
 
-    /// Whether enough was measured: so well that this many times as much would be told from it, or by so much within the limit that it
-    /// would be within it too.
+    /// Whether enough was measured: so well that this many times as much would be told from it, or
+    /// by so much within the limit that it would be within it too.
     pub fn is_telling(&self, times: f64) -> bool {
         let high = 2.0 * self.measured - self.low;
         self.low * times >= self.measured || high * times <= self.limit
@@ -157,8 +159,9 @@ impl Promise {
     }
 }
 
-/// The mean of numbers drawn from any law, and what the mean of the law is at least: Student's bound. Where a few draws are far above the rest,
-/// as small filters have it, it is lower than it need be.
+/// The mean of numbers drawn from any law, and what the mean of the law is at least: Student's
+/// bound. Where a few draws are far above the rest, as small filters have it, it is lower than it
+/// need be.
 fn mean_and_low(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -196,8 +199,8 @@ struct Seen {
     rate: f64,
 }
 
-/// Builds what was planned, again and again with other keys, and measures everything that the goal limits. The counting allocator must be
-/// installed.
+/// Builds what was planned, again and again with other keys, and measures everything that the goal
+/// limits. The counting allocator must be installed.
 pub fn measure(
     goal: &Goal,
     plan: &Plan,
@@ -252,7 +255,8 @@ fn see(
     let filter = plan.params.build_from(label, &digests)?;
     let mut held = memory::held() - before;
     if !plan.params.kind().can_insert() {
-        // Several threads may have built it, and only the memory of this one is counted: a copy is all its own.
+        // Several threads may have built it, and only the memory of this one is counted: a copy is
+        // all its own.
         let before = memory::held();
         let copy = filter.clone();
         held = memory::held() - before;

@@ -1,4 +1,5 @@
-//! A global allocator that knows how much each thread holds: "memory held" is measured, not declared.
+//! A global allocator that knows how much each thread holds: "memory held" is measured, not
+//! declared.
 #![allow(unsafe_code)] // A global allocator is an unsafe trait; each block says why it is sound.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -30,13 +31,14 @@ thread_local! {
     static TALLY: Cell<Tally> = const { Cell::new(Tally { held: 0, peak: 0, largest: 0 }) };
 }
 
-/// Bytes that this thread has allocated and not freed. (Memory freed by another thread still counts here.)
+/// Bytes that this thread has allocated and not freed. (Memory freed by another thread still
+/// counts here.)
 pub fn held() -> i64 {
     TALLY.get().held
 }
 
-/// The most bytes that this thread held at once while it ran something, beyond what it held before. A block that grows counts twice, old and new: not every
-/// allocator grows in place.
+/// The most bytes that this thread held at once while it ran something, beyond what it held
+/// before. A block that grows counts twice, old and new: not every allocator grows in place.
 pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
     let before = held();
     TALLY.set(Tally { peak: before, ..TALLY.get() });
@@ -61,8 +63,8 @@ fn note(change: i64, request: usize) {
     TALLY.set(Tally { held: held + change, peak, largest: largest.max(request) });
 }
 
-// SAFETY: every call goes to the system's allocator with the caller's own arguments; the tally beside it
-// touches no allocated memory.
+// SAFETY: every call goes to the system's allocator with the caller's own arguments; the tally
+// beside it touches no allocated memory.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as i64, layout.size());

@@ -1,8 +1,9 @@
 //! Small files that claim much: every kind, every coder, every length that a file states.
 //!
-//! Each is as small as the format allows, has right checksums, and asks for about as much memory as is allowed. Some are legal (an
-//! array of zeros has few bytes), most are lies. Reading must answer or refuse all of them within the memory, and in a time
-//! that the memory and the few bytes justify.
+//! Each is as small as the format allows, has right checksums, and asks for about as much memory
+//! as is allowed. Some are legal (an array of zeros has few bytes), most are lies. Reading must
+//! answer or refuse all of them within the memory, and in a time that the memory and the few bytes
+//! justify.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -7,7 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::bombs;
 
-/// What a decoder may hold beyond its limit, and beyond the input where that is raw: its own bookkeeping.
+/// What a decoder may hold beyond its limit, and beyond the input where that is raw: its own
+/// bookkeeping.
 const SLACK: u64 = 1 << 20;
 const RAW_SLACK: u64 = 16 << 10;
 /// What it may spend on input that is not raw, and so may stand for more than it is long.
@@ -43,8 +44,8 @@ pub fn decode_delta(bytes: &[u8]) -> Result<Delta, WireError> {
     result
 }
 
-/// Uses a filter that was accepted in every way, and checks that it keeps its laws and holds no more meanwhile than the limit or, where
-/// it grows, an old and a new one twice as large.
+/// Uses a filter that was accepted in every way, and checks that it keeps its laws and holds no
+/// more meanwhile than the limit or, where it grows, an old and a new one twice as large.
 ///
 /// # Panics
 ///
@@ -94,8 +95,8 @@ fn strange(random: u64) -> u64 {
     }
 }
 
-/// The bytes of a valid file after one to four changes, with right checksums: bytes, params, claimed lengths, data that is cut, longer, or
-/// repeated. `None` if nothing readable came of it.
+/// The bytes of a valid file after one to four changes, with right checksums: bytes, params,
+/// claimed lengths, data that is cut, longer, or repeated. `None` if nothing readable came of it.
 pub fn mutated(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
     let mut turn = 0;
     let mut random = || {
@@ -131,7 +132,8 @@ pub fn mutated(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
                     };
                 }
             }
-            // An array that becomes larger, up to all that is allowed, with the claim that goes with it; as it is, or of zeros only.
+            // An array that becomes larger, up to all that is allowed, with the claim that goes
+            // with it; as it is, or of zeros only.
             4 => {
                 let all = LIMITS.memory / (*decoded).max(1);
                 let factor = if random() % 2 == 0 { all } else { 1 << (random() % 16) };
@@ -206,7 +208,8 @@ pub fn forge(bytes: &[u8], lie: impl FnOnce(&mut [u8])) -> Vec<u8> {
     forged
 }
 
-/// The bytes with every checksum made right, as far as the header makes sense: so that a fuzzer gets behind them.
+/// The bytes with every checksum made right, as far as the header makes sense: so that a fuzzer
+/// gets behind them.
 pub fn repair(bytes: &[u8]) -> Option<Vec<u8>> {
     let (params, sections) = (usize::from(*bytes.get(14)?), usize::from(*bytes.get(15)?));
     let table = 48 + 8 * params;

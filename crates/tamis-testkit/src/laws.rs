@@ -81,7 +81,8 @@ where
     assert_eq!(decoded.content_id(), filter.content_id());
     assert_eq!(decoded.encode().to_vec(), bytes, "encoding again gives other bytes");
 
-    // Whether a vector of bytes lies on a word boundary is the allocator's choice: it does in practice.
+    // Whether a vector of bytes lies on a word boundary is the allocator's choice: it does in
+    // practice.
     let shared: SharedBytes = Arc::new(bytes);
     let mut opened = F::open(&shared).expect("own bytes, in place");
     let same = |&digest: &Digest| opened.contains_digest(digest) == filter.contains_digest(digest);
@@ -139,7 +140,8 @@ where
     filter.validate().expect("valid when emptied");
 }
 
-/// A batch removes what its digests one by one would: members, strangers that are refused, members that are gone by now.
+/// A batch removes what its digests one by one would: members, strangers that are refused, members
+/// that are gone by now.
 fn check_removal_batches<F>(filled: &F, members: &[Digest], strangers: &[Digest])
 where
     F: Stored + Remove + Clone + PartialEq + Debug,
@@ -148,7 +150,8 @@ where
     let half = &members[..members.len() / 2];
     let mixed: Vec<Digest> = half.iter().chain(strangers).chain(half).copied().collect();
     let (mut batched, mut single) = (filled.clone(), filled.clone());
-    // A second removal that succeeds may take another member's place, so the two are compared, not counted.
+    // A second removal that succeeds may take another member's place, so the two are compared, not
+    // counted.
     let removed = mixed.iter().filter(|&&digest| single.remove_digest(digest).is_ok()).count();
     assert_eq!(batched.remove_many(&mixed), removed as u64);
     assert_eq!(batched, single, "a batch is not its keys one by one");

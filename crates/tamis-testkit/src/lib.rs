@@ -1,5 +1,6 @@
-//! What the tests of every filter share: the law suite, random histories against an exact multiset, attacks on
-//! the decoder, golden files, printed numbers. Used from `tests/`, never from the library.
+//! What the tests of every filter share: the law suite, random histories against an exact
+//! multiset, attacks on the decoder, golden files, printed numbers. Used from `tests/`, never from
+//! the library.
 //!
 //! Test binaries that use it install the counting allocator:
 //!

@@ -99,7 +99,8 @@ pub fn beats_chaining_above(k: u32) -> Option<f64> {
     if k < 2 {
         return None;
     }
-    // In α = n/m: the chained table reads α, the basic one more than that at α = 1 and less near 0.
+    // In α = n/m: the chained table reads α, the basic one more than that at α = 1 and less
+    // near 0.
     let excess = |alpha: f64| least_of(k, f64::from(k) * alpha) - alpha;
     bisect(excess, 1e-3, 1.0, 1e-12).map(|alpha| 1.0 / alpha)
 }

@@ -1,5 +1,5 @@
-//! Plots as SVG: lines and marks over linear and logarithmic axes, with values on hover and a legend that
-//! stands under the data and so never covers it.
+//! Plots as SVG: lines and marks over linear and logarithmic axes, with values on hover and a
+//! legend that stands under the data and so never covers it.
 //!
 //! ```
 //! use tamis_report::plot::{Axis, Plot, Series};
@@ -20,8 +20,8 @@ use axis::{Laid, short};
 
 /// How plots look: classes, so that a page says it once, in light and in dark.
 ///
-/// The colours are Okabe and Ito's, which people with any colour vision can tell apart; their black turns white in
-/// the dark, and grey stands for their yellow, which nobody sees on white.
+/// The colours are Okabe and Ito's, which people with any colour vision can tell apart; their
+/// black turns white in the dark, and grey stands for their yellow, which nobody sees on white.
 pub const STYLE: &str = "\
 .plot{--c0:#0072B2;--c1:#D55E00;--c2:#009E73;--c3:#CC79A7;--c4:#E69F00;--c5:#56B4E9;--c6:#000;--c7:#888;\
 --ink:#222;--faint:#ddd;--ground:#fff}\
@@ -87,8 +87,8 @@ pub struct Series {
     pub mark: Mark,
     /// The number of its colour; if nothing is said, its place among the series of the plot.
     pub colour: Option<usize>,
-    /// The number of its dashes, 0 for none; if nothing is said, none, or where the colour is not said either, each round of
-    /// colours has its own.
+    /// The number of its dashes, 0 for none; if nothing is said, none, or where the colour is not
+    /// said either, each round of colours has its own.
     pub dashes: Option<usize>,
 }
 

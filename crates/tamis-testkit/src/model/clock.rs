@@ -1,4 +1,5 @@
-//! How long operations take: by the clock on the wall while all is well, by processor time on suspicion.
+//! How long operations take: by the clock on the wall while all is well, by processor time on
+//! suspicion.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,8 @@ pub(super) const MOST: Duration = Duration::from_millis(50);
 /// How closely times are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// Calls, and runs of single operations, by the clock on the wall: cheap, and may suspect a busy machine.
+    /// Calls, and runs of single operations, by the clock on the wall: cheap, and may suspect a
+    /// busy machine.
     Runs,
     /// Every single operation, by the processor time of this thread.
     Each,

@@ -31,7 +31,8 @@ impl Dice {
         least + self.below((most.max(least) - least).saturating_add(1))
     }
 
-    /// From 1 to `most`, each power of two as likely as the next: small numbers are where the trouble is.
+    /// From 1 to `most`, each power of two as likely as the next: small numbers are where the
+    /// trouble is.
     pub(super) fn small(&mut self, most: u64) -> u64 {
         let bits = self.below(u64::from(most.max(1).ilog2()) + 1) as u32;
         self.between(1 << bits, ((2_u64 << bits) - 1).min(most.max(1)))

@@ -1,4 +1,5 @@
-//! What is done to a filter: steps that mean the same whatever was done before, so that any of them can be left out.
+//! What is done to a filter: steps that mean the same whatever was done before, so that any of
+//! them can be left out.
 
 use tamis::{Digest, Effort, Hasher, Kind};
 
@@ -51,7 +52,8 @@ impl Keys {
         })
     }
 
-    /// Keys as numbers with their digests: what is asked for values. Those of [`Shape::Alike`] share up to eight bits.
+    /// Keys as numbers with their digests: what is asked for values. Those of [`Shape::Alike`]
+    /// share up to eight bits.
     pub(super) fn numbers(self, hasher: Hasher) -> impl Iterator<Item = (u64, Digest)> {
         let mut dice = Dice::new(self.seed);
         let wanted = self.seed << 56;
@@ -88,7 +90,8 @@ pub enum Partner {
     Now,
 }
 
-/// One step of a history. A number of a batch is that of the digests handed over at once, 0 for one by one.
+/// One step of a history. A number of a batch is that of the digests handed over at once, 0 for
+/// one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Inserts.
@@ -101,7 +104,8 @@ pub enum Step {
     RemoveValues(u64, u64),
     /// Changes that many values: seed, number.
     Update(u64, u64),
-    /// One out, one in, that many times: what comes is new, or one of a few, or one that is in. Seed, number.
+    /// One out, one in, that many times: what comes is new, or one of a few, or one that is in.
+    /// Seed, number.
     Churn(u64, u64),
     /// Removes what is not in, and is refused.
     Refuse(Keys),

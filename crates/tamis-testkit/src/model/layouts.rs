@@ -1,4 +1,5 @@
-//! Random legal layouts of every kind: not only those that a plan chooses, since any may come in a file.
+//! Random legal layouts of every kind: not only those that a plan chooses, since any may come in a
+//! file.
 
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::rank_indexed::RankParams;
@@ -6,7 +7,8 @@ use tamis::{AnyParams, Goal, Kind, Params};
 
 use super::dice::Dice;
 
-/// The most bytes of memory of a layout that is tried: a larger one shows nothing new, and takes long.
+/// The most bytes of memory of a layout that is tried: a larger one shows nothing new, and takes
+/// long.
 const MOST_BYTES: f64 = (4 << 20) as f64;
 /// One layout in this number is a planned one.
 const PLANNED: u64 = 4;
@@ -53,7 +55,8 @@ fn bytes(kind: Kind, values: &[u64]) -> f64 {
     }
 }
 
-/// Bytes of a packed table: buckets, locations, fingerprint, groups, cells of the levels, extensions of a group.
+/// Bytes of a packed table: buckets, locations, fingerprint, groups, cells of the levels,
+/// extensions of a group.
 fn table_bytes(extra: u64, values: [u64; 9]) -> f64 {
     let [buckets, locations, fingerprint, groups, level1, level2, level3, second, third] =
         values.map(|value| value as f64);

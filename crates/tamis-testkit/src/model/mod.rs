@@ -1,9 +1,10 @@
 //! Random layouts and histories of every kind, with an exact multiset beside each filter.
 //!
-//! A case is a kind, a layout that the kind accepts, and a history: inserts, removals, counts, values, batches, merges, shards, growth
-//! far past the plan, coarser identities, writing, packing, opening in place, patching. After every step the laws of
-//! [`tamis::Filter`] must hold, and the promises about memory and time. A case that fails is made shorter, and printed
-//! as a call of [`replay`].
+//! A case is a kind, a layout that the kind accepts, and a history: inserts, removals, counts,
+//! values, batches, merges, shards, growth far past the plan, coarser identities, writing,
+//! packing, opening in place, patching. After every step the laws of [`tamis::Filter`] must hold,
+//! and the promises about memory and time. A case that fails is made shorter, and printed as a
+//! call of [`replay`].
 
 pub(crate) mod clock;
 mod dice;
@@ -73,7 +74,8 @@ pub struct Ran {
     pub operations: u64,
 }
 
-/// Runs case after case, starting with number `first`, until `operations` operations are done or a case fails.
+/// Runs case after case, starting with number `first`, until `operations` operations are done or a
+/// case fails.
 ///
 /// # Errors
 ///
@@ -111,7 +113,8 @@ impl Failure {
 pub fn draw(number: u64) -> Case {
     let mut dice = Dice::new(number);
     let kind = dice.pick(Kind::ALL);
-    // Those that keep identities can do most, and so can go wrong in most ways; those that are built once take long to build.
+    // Those that keep identities can do most, and so can go wrong in most ways; those that are
+    // built once take long to build.
     let kind = match kind {
         Kind::Partitioned if !dice.once_in(4) => Kind::BlockedRank,
         Kind::Compressed if !dice.once_in(2) => Kind::DLeft,
@@ -154,7 +157,8 @@ fn attempt(case: &Case) -> Result<u64, Broken> {
     if slow.is_none() {
         return Ok(operations);
     }
-    // Twice more, operation by operation, in processor time: a busy machine is no fault of the filter.
+    // Twice more, operation by operation, in processor time: a busy machine is no fault of the
+    // filter.
     let mut slowest = None;
     for _ in 0..2 {
         slowest = once(case, Watch::Each)?.1;

@@ -22,7 +22,8 @@ pub(super) fn shortest(mut failure: Failure) -> Failure {
     }
 }
 
-/// Cases with less in them, the boldest first: half of the steps gone, a quarter, ..., one; then fewer and plainer keys.
+/// Cases with less in them, the boldest first: half of the steps gone, a quarter, ..., one; then
+/// fewer and plainer keys.
 fn shorter(case: &Case) -> impl Iterator<Item = Case> {
     let len = case.steps.len();
     let sizes = std::iter::successors(Some(len / 2), |size| Some(size / 2));

@@ -111,7 +111,8 @@ pub(super) fn coarsen(filter: &mut AnyFilter, bits: u32) -> bool {
     }
 }
 
-/// Plain instructions from here on, where that can be chosen. (Tests inside the library compare both for the other kinds.)
+/// Plain instructions from here on, where that can be chosen. (Tests inside the library compare
+/// both for the other kinds.)
 pub(super) fn make_portable(filter: &mut AnyFilter) {
     if let AnyFilter::BlockedRank(filter) = filter {
         filter.make_portable();
@@ -126,7 +127,8 @@ pub(super) fn encode_in_place(filter: &AnyFilter) -> Option<Vec<u8>> {
     }
 }
 
-/// How often a digest must be told to be in, exactly; `None` where the kind promises no exact count.
+/// How often a digest must be told to be in, exactly; `None` where the kind promises no exact
+/// count.
 pub(super) fn exact_count(filter: &AnyFilter, entries: &[Entry], digest: Digest) -> Option<u64> {
     filter.as_count()?;
     let wanted = identity(digest, universe(&filter.params())?);
@@ -145,19 +147,21 @@ pub(super) fn partner(planned: &AnyParams, now: &AnyParams, which: Partner) -> O
     }
 }
 
-/// What a plan would lay out with the same buckets or blocks, and as much room: what is given otherwise may be far from it.
+/// What a plan would lay out with the same buckets or blocks, and as much room: what is given
+/// otherwise may be far from it.
 pub(super) fn as_planned(params: &AnyParams) -> Option<AnyParams> {
     with_fingerprint(params, Some)
 }
 
-/// The planned layout of a filter whose identities have become shorter; `None` where they have not.
+/// The planned layout of a filter whose identities have become shorter; `None` where they have
+/// not.
 pub(super) fn coarsened(planned: &AnyParams, now: &AnyParams) -> Option<AnyParams> {
     let ratio = universe(planned)? / universe(now)?;
     if ratio < 2 { None } else { with_fingerprint(planned, |bits| bits.checked_sub(ratio.ilog2())) }
 }
 
-/// The same with other bits of a fingerprint or a remainder, and all that follows from them as a plan would choose it; kinds
-/// without fingerprints stay as they are.
+/// The same with other bits of a fingerprint or a remainder, and all that follows from them as a
+/// plan would choose it; kinds without fingerprints stay as they are.
 fn with_fingerprint(params: &AnyParams, change: impl Fn(u32) -> Option<u32>) -> Option<AnyParams> {
     let rank = |params: &RankParams| {
         let Layout { buckets, locations, fingerprint, extra, groups, .. } = params.layout();

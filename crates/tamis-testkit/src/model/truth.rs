@@ -44,7 +44,8 @@ impl Truth {
         (at < self.members.len()).then(|| self.members.swap_remove(at))
     }
 
-    /// Takes away what a filter takes that removes an entry of the identity of `digest`, whatever its value: the smallest.
+    /// Takes away what a filter takes that removes an entry of the identity of `digest`, whatever
+    /// its value: the smallest.
     pub(super) fn take_like(&mut self, digest: Digest, universe: u64) {
         let wanted = identity(digest, universe);
         let alike = self.members.iter().enumerate();

@@ -48,9 +48,7 @@ const DONE: &[&str] = &[
 ];
 
 /// What is in a folder of [`DONE`] and has not been gone through yet.
-const NOT_YET: &[&str] = &[
-    "crates/tamis/src/coder/error.rs",
-];
+const NOT_YET: &[&str] = &["crates/tamis/src/coder/error.rs"];
 
 /// The first column that comments and Markdown may not reach.
 const COLUMNS: usize = 100;

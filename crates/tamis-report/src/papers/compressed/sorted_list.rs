@@ -85,7 +85,8 @@ impl SortedList {
             if found == position {
                 return (true, probes);
             }
-            // The neighbour towards the position often decides: it is in the same word or the next.
+            // The neighbour towards the position often decides: it is in the same word or the
+            // next.
             if found < position {
                 first = middle + 1;
                 low = found + 1;

@@ -11,7 +11,8 @@ use super::{Checked, Trial, broken, ensure};
 const SAMPLE: usize = 64;
 /// How far memory may go beyond what is predicted.
 const MOST_MEMORY: f64 = 2.0;
-/// Bytes beyond that for lists that start small and double: they tell in the smallest filters only.
+/// Bytes beyond that for lists that start small and double: they tell in the smallest filters
+/// only.
 const SLACK: u64 = 1024;
 /// Bytes that a key somebody chose may take in a list that doubles.
 const CHOSEN: u64 = 2 * 24;
@@ -39,14 +40,16 @@ impl Trial {
         })
     }
 
-    /// No more memory is held than twice what was predicted: looked at last, since predictions take long.
+    /// No more memory is held than twice what was predicted: looked at last, since predictions
+    /// take long.
     pub(in super::super) fn memory(&self) -> Checked {
         let told = self.held.filter.footprint();
         let keys = self.most.max(self.truth.len());
         let predict = |params: AnyParams| params.predict(keys).bits_per_key * keys.max(1) as f64;
         // A layout that no plan would choose becomes such a one when its spill gets long.
         let planned = subject::as_planned(&self.planned).map_or(0.0, predict);
-        // And what no longer has room for identities as long as they were is laid out for shorter ones.
+        // And what no longer has room for identities as long as they were is laid out for shorter
+        // ones.
         let now = self.held.filter.params();
         let coarser = subject::coarsened(&self.planned, &now).map_or(0.0, predict);
         let predicted = predict(self.planned).max(planned).max(coarser);
@@ -87,7 +90,8 @@ impl Trial {
         self.counts(digests)
     }
 
-    /// What the filter holds is the multiset, and a filter of the same keys in another order holds the same.
+    /// What the filter holds is the multiset, and a filter of the same keys in another order holds
+    /// the same.
     fn content(&mut self, digests: &[Digest]) -> Checked {
         let filter = &self.held.filter;
         if let Some(universe) = subject::universe(&filter.params()) {

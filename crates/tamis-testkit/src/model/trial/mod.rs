@@ -18,7 +18,8 @@ use super::truth::{Member, Truth};
 const TINY: u64 = 40;
 /// Above this number of members not everything is checked after every step.
 const FEW: u64 = 400;
-/// A call that works on a whole filter may take [`MOST`] once more for each piece of this many bytes that it holds...
+/// A call that works on a whole filter may take [`MOST`] once more for each piece of this many
+/// bytes that it holds...
 const BYTES_A_CALL: u64 = 1 << 20;
 /// ... and for each of this many keys: 3 microseconds a key, for kinds that place every one anew.
 const KEYS_A_CALL: u64 = 1 << 14;
@@ -82,7 +83,8 @@ pub(super) struct Trial {
     watch: Watch,
     held: Held,
     truth: Truth,
-    /// Bytes that the filter, or one that was kept, may still lie in: they must not be freed by a change of the filter.
+    /// Bytes that the filter, or one that was kept, may still lie in: they must not be freed by a
+    /// change of the filter.
     shared: Vec<SharedBytes>,
     kept: Option<Kept>,
     /// The layout that memory is predicted from, and the most keys since then.
@@ -169,8 +171,8 @@ impl Trial {
         done
     }
 
-    /// Times a merge of `keys` keys: the table is built anew, and then grows once, and once for each doubling of the keys. (An
-    /// insertion grows it once.)
+    /// Times a merge of `keys` keys: the table is built anew, and then grows once, and once for
+    /// each doubling of the keys. (An insertion grows it once.)
     fn timed_merge(&mut self, other: &AnyFilter, keys: usize) -> bool {
         let doublings = (keys as u64 / (self.truth.len() + 1) + 1).ilog2();
         let start = self.watch.start();
@@ -512,7 +514,8 @@ impl Trial {
         })
     }
 
-    /// Memory is predicted from this layout on: the user has chosen it, or the keys were told in advance.
+    /// Memory is predicted from this layout on: the user has chosen it, or the keys were told in
+    /// advance.
     fn replan(&mut self) {
         self.planned = self.held.filter.params();
         (self.most, self.chosen) = (self.truth.len(), 0);
