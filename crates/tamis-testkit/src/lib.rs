@@ -15,7 +15,7 @@ pub mod laws;
 pub mod model;
 pub mod printed;
 
-/// Makes "memory held" measurable in a test binary.
+/// Installs the allocator that counts the memory held, in a test binary.
 #[macro_export]
 macro_rules! install_counting_allocator {
     () => {

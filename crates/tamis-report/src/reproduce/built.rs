@@ -95,8 +95,9 @@ fn name(purpose: Purpose, kind: Kind, rate: f64) -> String {
     format!("{purpose:?} {} {rate:e}", kind.name()).to_lowercase()
 }
 
-/// Builds filters, checks that every key is found, and asks for so many absent keys that rows with an interval of three percent
-/// come of it. Nothing comes of it where a kind cannot have this rate.
+/// Builds filters, checks that every key is found, and asks for so many absent keys that rows with
+/// an interval of three percent come of it. Nothing comes of it where a kind cannot have this
+/// rate.
 pub(super) fn asked(kind: Kind, rate: f64, effort: Effort) -> Experiment {
     // An interval of two percent, or less where it is cheap.
     let passing = effort.pick(500.0, 100_000.0, if rate < 5e-4 { 80_000.0 } else { 120_000.0 });
@@ -154,7 +155,8 @@ fn one(params: &AnyParams, predicted: Predicted, queries: u64, seed: u64) -> Res
     Ok(One { predicted, bits_per_key, packed_bits_per_key: packed, passed, queries })
 }
 
-/// How many absent keys of a range of numbers pass. They are asked for in batches, which are quicker; the first batch also one by one.
+/// How many absent keys of a range of numbers pass. They are asked for in batches, which are
+/// quicker; the first batch also one by one.
 pub(super) fn passed<F: Filter>(
     filter: &F,
     stream: KeyStream,
@@ -193,7 +195,8 @@ pub(super) fn get(
     Ok(filters.first().copied().map(|one| Built { predicted: one.predicted, filters }))
 }
 
-/// What is predicted of a kind at these rates: planning is work enough to be done on all processors, and once.
+/// What is predicted of a kind at these rates: planning is work enough to be done on all
+/// processors, and once.
 pub(super) fn curve(kind: Kind, rates: Vec<f64>) -> Experiment {
     let points = rates.len() as u64;
     let run = move |_| {

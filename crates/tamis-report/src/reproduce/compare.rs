@@ -1,4 +1,5 @@
-//! The comparison that none of the sources makes: all kinds under one accounting, every bit counted.
+//! The comparison that none of the sources makes: all kinds under one accounting, every bit
+//! counted.
 
 use tamis::Kind;
 
@@ -6,7 +7,8 @@ use super::built::{self, Built, Predicted, Purpose};
 use super::{Document, Effort, Estimate, Experiment, Item, Results, Row, Trouble};
 use crate::plot::{Axis, Mark, Plot, Series};
 
-/// Rates at which filters of all kinds are built. A quick run leaves out those for which it would ask a billion keys.
+/// Rates at which filters of all kinds are built. A quick run leaves out those for which it would
+/// ask a billion keys.
 const BUILT: [f64; 4] = [0.2, 1e-2, 1e-3, 1e-4];
 
 fn built_at(effort: Effort) -> &'static [f64] {

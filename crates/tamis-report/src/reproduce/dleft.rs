@@ -68,7 +68,8 @@ fn churn(keys: u64, steps: u64, queries: u64, seed: u64) -> Result<Trial, Troubl
     })
 }
 
-/// Absent keys that pass a counting filter. A tenth of the keys come and go: a counting filter has no memory of them.
+/// Absent keys that pass a counting filter. A tenth of the keys come and go: a counting filter has
+/// no memory of them.
 fn counting(counters: u64, hashes: u32, seed: u64) -> Result<u64, Trouble> {
     let params = CountingParams::new(counters, hashes, 4)?;
     let trial = Churn { keys: N, steps: N / 10, queries: QUERIES, seed }.counting(params)?;
@@ -79,7 +80,8 @@ fn counting(counters: u64, hashes: u32, seed: u64) -> Result<u64, Trouble> {
 }
 
 pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
-    // Loads settle after ten updates for each bucket; the paper's 2^20 take thirteen times as long.
+    // Loads settle after ten updates for each bucket; the paper's 2^20 take thirteen times as
+    // long.
     let steps = effort.pick(2 * BUCKETS, 10 * BUCKETS, UPDATES);
     let cost = (steps + N) as f64 * 3.2e-7 + 0.01;
     let mut all = Vec::new();
@@ -376,10 +378,12 @@ fn counters(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::table("Section 5.1: sizes and counters", "The example and its counters.", rows))
 }
 
-/// The least and the largest rate in 10,000 trials of 100,000 queries: what one trial in 10,000 falls short of, or exceeds.
+/// The least and the largest rate in 10,000 trials of 100,000 queries: what one trial in 10,000
+/// falls short of, or exceeds.
 fn extremes(mean: f64, of: &str, printed: [&'static str; 2]) -> [Row; 2] {
     let passed = mean * PAPER_QUERIES as f64;
-    // How many pass where the chance of fewer, or of more, is this; by the terms of the Poisson law.
+    // How many pass where the chance of fewer, or of more, is this; by the terms of the Poisson
+    // law.
     let fewer = |chance: f64| {
         (0..1000).find(|&most| 1.0 - oracle::poisson_above(most, passed) >= chance).unwrap_or(0)
     };
@@ -390,7 +394,8 @@ fn extremes(mean: f64, of: &str, printed: [&'static str; 2]) -> [Row; 2] {
     let [least, largest] = printed;
     let row = |end: &str, text, side: f64, law: &dyn Fn(f64) -> u64| {
         let away = side * normal_quantile(1.0 - 1e-4) * (passed * (1.0 - mean)).sqrt();
-        // The extreme of 10,000 trials is itself one of many: all but one in a thousand lie between these.
+        // The extreme of 10,000 trials is itself one of many: all but one in a thousand lie
+        // between these.
         let mut ends = [7.6e-4, 5e-8].map(|chance| rate(law(chance)));
         ends.sort_by(f64::total_cmp);
         Row::new(format!("{end} rate in 10,000 trials, {of}"))

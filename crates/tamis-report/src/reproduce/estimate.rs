@@ -4,7 +4,8 @@ use tamis::internals::math::solve::bisect;
 
 use crate::papers::statistics::{beta_i, exact_interval, normal_quantile};
 
-/// How sure every interval of the report is. There are some hundred of them, and none should miss by chance.
+/// How sure every interval of the report is. There are some hundred of them, and none should miss
+/// by chance.
 pub const CONFIDENCE: f64 = 0.99999;
 
 /// Standard errors to either side of a normal estimate.
@@ -40,8 +41,8 @@ impl Estimate {
         Self { value: successes as f64 / trials.max(1) as f64, low, high }
     }
 
-    /// A share of absent keys over filters whose own rates differ: `spread` is the deviation of the logarithm of the mean over
-    /// all filters.
+    /// A share of absent keys over filters whose own rates differ: `spread` is the deviation of
+    /// the logarithm of the mean over all filters.
     pub fn rate(successes: u64, trials: u64, spread: f64) -> Self {
         let widening = (reach() * spread).exp();
         let Self { value, low, high } = Self::share(successes, trials);

@@ -1,4 +1,5 @@
-//! Document 002, second half: hash tables behind a counting filter. The report prints claims and no numbers.
+//! Document 002, second half: hash tables behind a counting filter. The report prints claims and
+//! no numbers.
 
 use serde::{Deserialize, Serialize};
 use tamis::Hasher;
@@ -226,7 +227,8 @@ fn nodes_read(results: &Results) -> Result<Item, Trouble> {
         for (layout, what, hashes, of) in others {
             let row = Row::new(format!("{at}: {what}"));
             let row = row.measured(mean(results, (layout, buckets, hashes), of)?);
-            // An absent key reads all items of one bucket of each subtable, which have n/m items together for each of them.
+            // An absent key reads all items of one bucket of each subtable, which have n/m items
+            // together for each of them.
             let all_read = what.ends_with("left, miss");
             let nodes = f64::from(hashes) * model::chained_miss(N, buckets);
             rows.push(if all_read { row.predicted(nodes).unit(unit(nodes)) } else { row });

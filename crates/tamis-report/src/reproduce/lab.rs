@@ -1,5 +1,5 @@
-//! Runs experiments: trials with fixed seeds on all processors, each written down as soon as it is done, so that a run that was
-//! stopped goes on where it was.
+//! Runs experiments: trials with fixed seeds on all processors, each written down as soon as it is
+//! done, so that a run that was stopped goes on where it was.
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
@@ -26,7 +26,8 @@ pub enum Effort {
     Least,
     /// A minute on two processors: enough trials that no row is weak.
     Quick,
-    /// As many trials as narrow intervals need, and rates that a quick run leaves out: under an hour and a half.
+    /// As many trials as narrow intervals need, and rates that a quick run leaves out: under an
+    /// hour and a half.
     Full,
 }
 
@@ -45,16 +46,19 @@ impl Effort {
 pub struct Experiment {
     /// By which its results are asked for.
     name: String,
-    /// Everything beside the seed and this program that decides a trial's result, and differs from run to run.
+    /// Everything beside the seed and this program that decides a trial's result, and differs from
+    /// run to run.
     setup: u64,
     trials: u64,
-    /// Seconds of one processor for a trial, roughly: only the estimate of the time left depends on it.
+    /// Seconds of one processor for a trial, roughly: only the estimate of the time left depends
+    /// on it.
     cost: f64,
     run: Box<dyn Fn(u64) -> Result<Value, Trouble> + Send + Sync>,
 }
 
 impl Experiment {
-    /// An experiment of so many trials. `cost` are the seconds of one processor for a trial, roughly.
+    /// An experiment of so many trials. `cost` are the seconds of one processor for a trial,
+    /// roughly.
     pub fn new<T: Serialize>(
         name: impl Into<String>,
         trials: u64,
@@ -100,8 +104,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Runs what has not been run; `progress` is told the share that is done, by what trials are thought to cost. Of experiments
-    /// with one name the first is run.
+    /// Runs what has not been run; `progress` is told the share that is done, by what trials are
+    /// thought to cost. Of experiments with one name the first is run.
     pub fn run(
         &self,
         mut experiments: Vec<Experiment>,
@@ -186,8 +190,8 @@ struct Journal {
 }
 
 impl Journal {
-    /// The first line names what the trials belong to; each other line is a seed, its result and the seconds it took. A
-    /// line that was cut off is as good as none.
+    /// The first line names what the trials belong to; each other line is a seed, its result and
+    /// the seconds it took. A line that was cut off is as good as none.
     fn open(path: &Path, title: &str) -> io::Result<Self> {
         let text = fs::read_to_string(path).unwrap_or_default();
         let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
@@ -197,7 +201,8 @@ impl Journal {
             if known { lines.filter(|&line| parse(line).is_some()).collect() } else { Vec::new() };
         let done = kept.iter().filter_map(|line| parse(line)).map(|(seed, value, _)| (seed, value));
         let done = done.collect();
-        // Written anew beside the old one, so that nothing is appended to half a line and nothing is lost on the way.
+        // Written anew beside the old one, so that nothing is appended to half a line and nothing
+        // is lost on the way.
         let anew = path.with_extension("anew");
         let mut file = File::create(&anew)?;
         let whole: String =

@@ -1,8 +1,9 @@
-//! Every table and figure of the sources, and every number in their text that the checked notes recompute: printed, predicted
-//! and measured side by side.
+//! Every table and figure of the sources, and every number in their text that the checked notes
+//! recompute: printed, predicted and measured side by side.
 //!
-//! Only what is printed is typed in. Predictions are the library's models; evidence is an experiment with fixed seeds, or a
-//! second computation by other means. The verdict follows from the three: see `row`.
+//! Only what is printed is typed in. Predictions are the library's models; evidence is an
+//! experiment with fixed seeds, or a second computation by other means. The verdict follows from
+//! the three: see `row`.
 
 mod balanced;
 mod built;
@@ -107,7 +108,8 @@ pub fn documents() -> impl Iterator<Item = &'static str> {
     CHAPTERS.iter().map(|chapter| chapter.number)
 }
 
-/// Runs the experiments of these documents (all, if none is named) and compares. `progress` is told the share that is done.
+/// Runs the experiments of these documents (all, if none is named) and compares. `progress` is
+/// told the share that is done.
 pub fn run(
     effort: Effort,
     lab: &Lab,

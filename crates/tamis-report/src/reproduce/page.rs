@@ -1,4 +1,5 @@
-//! The report for people: a page that needs nothing but itself, the same as Markdown, and the figures.
+//! The report for people: a page that needs nothing but itself, the same as Markdown, and the
+//! figures.
 
 use std::fs;
 use std::path::Path;

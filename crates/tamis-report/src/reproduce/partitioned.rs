@@ -72,8 +72,8 @@ impl Setting {
         Ok(self.predicted_fill()?.powi(self.hashes as i32))
     }
 
-    /// Where it has its part in a quick run: as a point of a figure, for a claim only, or nowhere. Candidates cost time, and the
-    /// source's own point stands for its neighbours.
+    /// Where it has its part in a quick run: as a point of a figure, for a claim only, or nowhere.
+    /// Candidates cost time, and the source's own point stands for its neighbours.
     fn in_quick_run(self) -> Part {
         let Self { keys, groups, candidates, hashes } = self;
         let ends = [
@@ -93,8 +93,9 @@ impl Setting {
         }
     }
 
-    /// How many filters are built: a few for a claim, and for a point so many that its interval is two percent of the fill. With small
-    /// groups and many candidates fills differ by one percent, with large groups by a fifth of that.
+    /// How many filters are built: a few for a claim, and for a point so many that its interval is
+    /// two percent of the fill. With small groups and many candidates fills differ by one percent,
+    /// with large groups by a fifth of that.
     fn filters(self, effort: Effort) -> u64 {
         let needed = match self {
             Self { groups: ..350, .. } => 8,
@@ -112,8 +113,8 @@ impl Setting {
         }
     }
 
-    /// How many absent keys are asked for in all: as many as it takes for some ten thousand to pass, or some hundred of those
-    /// that are rare; none where even that is too much.
+    /// How many absent keys are asked for in all: as many as it takes for some ten thousand to
+    /// pass, or some hundred of those that are rare; none where even that is too much.
     fn queries(self, effort: Effort) -> u64 {
         let rate = self.predicted().unwrap_or(1.0);
         let passing = if rate >= OFTEN { 30_000.0 } else { 700.0 };

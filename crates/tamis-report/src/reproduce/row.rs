@@ -1,27 +1,32 @@
 //! One claim of a source beside our prediction and our evidence, and the verdict that follows.
 //!
-//! How to add a row: give it what the source has ([`printed`](Row::printed), [`sampled`](Row::sampled) or
-//! [`claims`](Row::claims)), the library's model ([`predicted`](Row::predicted)) and evidence that does not come from that
-//! model: an experiment ([`measured`](Row::measured)) or a second computation by other means ([`checked`](Row::checked)).
-//! Nobody passes a verdict in, and nobody says that a claim holds: a claim is a number or a bound ([`Claim`]), and is held
-//! against prediction and evidence here.
+//! How to add a row: give it what the source has ([`printed`](Row::printed),
+//! [`sampled`](Row::sampled) or [`claims`](Row::claims)), the library's model
+//! ([`predicted`](Row::predicted)) and evidence that does not come from that model: an experiment
+//! ([`measured`](Row::measured)) or a second computation by other means
+//! ([`checked`](Row::checked)). Nobody passes a verdict in, and nobody says that a claim holds: a
+//! claim is a number or a bound ([`Claim`]), and is held against prediction and evidence here.
 //!
 //! - With all three a row is `reproduced`; without anything printed, `recomputed`.
-//! - [`erratum`](Row::erratum) says what is wrong with the source. It counts only if the evidence excludes what is printed.
+//! - [`erratum`](Row::erratum) says what is wrong with the source. It counts only if the evidence
+//!   excludes what is printed.
 //! - A one-sided claim that holds is `bounded`.
-//! - A row without evidence, or without a prediction to compare it with, is `stated` and confirms nothing.
-//! - A row that agrees, and would have agreed with a wrong prediction too, is `weak`: see [`Unit`]. Run more trials.
+//! - A row without evidence, or without a prediction to compare it with, is `stated` and confirms
+//!   nothing.
+//! - A row that agrees, and would have agreed with a wrong prediction too, is `weak`: see
+//!   [`Unit`]. Run more trials.
 //! - Whatever disagrees `differs`, also an erratum that the numbers do not confirm.
 //!
-//! [`slack`](Row::slack) lets prediction and evidence be further apart than the interval says; it needs a reason and counts
-//! against the row's power.
+//! [`slack`](Row::slack) lets prediction and evidence be further apart than the interval says; it
+//! needs a reason and counts against the row's power.
 
 use serde::Serialize;
 
 use super::Estimate;
 
-/// The largest share by which a prediction may be wrong without a row noticing. Three percent is what a filter's rate changes
-/// by when one key in a hundred is counted wrongly or one bit in two hundred is set too much (k = 7).
+/// The largest share by which a prediction may be wrong without a row noticing. Three percent is
+/// what a filter's rate changes by when one key in a hundred is counted wrongly or one bit in two
+/// hundred is set too much (k = 7).
 pub const POWER: f64 = 0.03;
 /// The same for events so rare that a quick run sees some hundred of them.
 pub const RARE_POWER: f64 = 0.2;
@@ -98,7 +103,8 @@ pub enum Unit {
     Relative,
     /// The row is the logarithm of a rate: 3% of the rate must be noticed.
     Log10,
-    /// Shares of a larger whole, where a value near 0 is one point of a curve or one share of many: 3% of this.
+    /// Shares of a larger whole, where a value near 0 is one point of a curve or one share of
+    /// many: 3% of this.
     Of(f64),
     /// Rare events: 20% of the prediction must be noticed.
     Rare,
@@ -223,7 +229,8 @@ impl Row {
         self
     }
 
-    /// The source printed this number after an experiment of its own: it need only lie in our interval.
+    /// The source printed this number after an experiment of its own: it need only lie in our
+    /// interval.
     #[must_use]
     pub fn sampled(mut self, text: &'static str) -> Self {
         self.printed = Some(text);
@@ -297,7 +304,8 @@ impl Row {
         self.note(why)
     }
 
-    /// Prediction and evidence may be this far apart, beside the interval: what the model is known to leave out, and why.
+    /// Prediction and evidence may be this far apart, beside the interval: what the model is known
+    /// to leave out, and why.
     #[must_use]
     pub fn slack(mut self, amount: f64, why: &'static str) -> Self {
         self.slack = Some((amount.abs(), why));
@@ -415,7 +423,8 @@ impl Row {
         low <= predicted && predicted <= high
     }
 
-    /// The smallest error of the prediction that the row would notice: how far from the evidence it still accepts one.
+    /// The smallest error of the prediction that the row would notice: how far from the evidence
+    /// it still accepts one.
     pub fn detects(&self) -> Option<f64> {
         self.predicted?;
         let estimate = self.evidence()?;

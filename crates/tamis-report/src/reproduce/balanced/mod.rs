@@ -263,7 +263,8 @@ fn figure_two(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::figure("Figure 2", about, plot, rows))
 }
 
-/// Percentage points that the last subtable of MHT, a small one, refuses beyond the limit of many blocks.
+/// Percentage points that the last subtable of MHT, a small one, refuses beyond the limit of many
+/// blocks.
 const SMALL_TABLE: f64 = 0.003;
 const SMALL_TABLE_WHY: &str = "The last of three subtables has 12 to 400 of the 12,000 blocks, and refuses more than in the limit: 0.0019 more at a = 1.04.";
 

@@ -253,8 +253,8 @@ impl Line {
         Ok(rate.log10())
     }
 
-    /// The rate of a filter that is built, from the fill of every block; every key is looked for. `design` is that of a
-    /// balanced scheme.
+    /// The rate of a filter that is built, from the fill of every block; every key is looked for.
+    /// `design` is that of a balanced scheme.
     fn built(self, scheme: &str, design: &Design, seed: u64) -> Result<f64, Trouble> {
         Ok(match scheme {
             STANDARD => self.filled::<Bloom>(self.plain()?, seed)?.rate(),
@@ -382,7 +382,8 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
                 line.built(scheme, &design.ok_or("no such design")?, seed)
             };
             let (trials, cost) = (filters(bits, scheme), 0.6 / f64::from(bits));
-            // A quick run builds the others only where a claim depends on them, and only as many as the claim needs.
+            // A quick run builds the others only where a claim depends on them, and only as many
+            // as the claim needs.
             let in_figure = effort == Effort::Full || bits <= 24;
             let is_claimed = matches!(
                 (bits, scheme),
@@ -405,8 +406,9 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
     all
 }
 
-/// How many filters of Figure 4 are built. The fewer keys a block has, the more the rate depends on few full blocks, and the more
-/// filters it takes to know its mean; blocked filters most of all.
+/// How many filters of Figure 4 are built. The fewer keys a block has, the more the rate depends
+/// on few full blocks, and the more filters it takes to know its mean; blocked filters most of
+/// all.
 fn filters(bits: u32, scheme: &str) -> u64 {
     match (scheme, bits) {
         (BLOCKED | "SINGLE", 16) => 64,

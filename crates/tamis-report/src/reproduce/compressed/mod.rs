@@ -47,8 +47,9 @@ const THROWN: &str = "by throwing position by position";
 const LIMIT: &str =
     "The printed form is a limit; the exact rate of 10,000 keys is this much higher.";
 
-/// Rows of an array's rate: what is printed, which is a limit, or else the exact rate, against filters. Where few absent keys pass, the
-/// bits of the filters are held against the prediction, and the few that pass in a row of their own.
+/// Rows of an array's rate: what is printed, which is a limit, or else the exact rate, against
+/// filters. Where few absent keys pass, the bits of the filters are held against the prediction,
+/// and the few that pass in a row of their own.
 fn rate_rows(
     results: &Results,
     name: &str,
@@ -339,7 +340,8 @@ fn counting(results: &Results) -> Result<Item, Trouble> {
     ))
 }
 
-/// Theorem 1 on filters that were built: how many have a number of zeros that is far from the mean.
+/// Theorem 1 on filters that were built: how many have a number of zeros that is far from the
+/// mean.
 fn theorem_one(results: &Results) -> Result<Item, Trouble> {
     let zeros: Vec<u64> = results.get("zeros")?;
     let counts: Vec<f64> = zeros.iter().map(|&zeros| zeros as f64).collect();

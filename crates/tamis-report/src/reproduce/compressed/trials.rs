@@ -77,7 +77,8 @@ const fn whole(array: Array) -> Sent {
     Sent { array, replaced: 0 }
 }
 
-/// Bytes of one message from the coder with one probability and from the adaptive one, frames excluded.
+/// Bytes of one message from the coder with one probability and from the adaptive one, frames
+/// excluded.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Bytes {
     pub(super) fixed: u64,
@@ -270,8 +271,8 @@ pub(super) fn is_plain(column: &Column) -> bool {
     !column.bits.contains('.')
 }
 
-/// Messages whose sizes the text has: bytes in all by the theory, mean, deviation and maximum of 100,000 trials, and the room that there
-/// is.
+/// Messages whose sizes the text has: bytes in all by the theory, mean, deviation and maximum of
+/// 100,000 trials, and the room that there is.
 pub(super) struct Simulated {
     pub(super) sent: Sent,
     pub(super) theory: Option<(&'static str, Option<&'static str>)>,
@@ -330,7 +331,8 @@ pub(super) fn simulated() -> [Simulated; 5] {
     ]
 }
 
-/// Figures 1 and 2: the share of zeros of an array with this k that is sent in so many bits per key.
+/// Figures 1 and 2: the share of zeros of an array with this k that is sent in so many bits per
+/// key.
 pub(super) fn zeros_for(bits: f64, hashes: f64) -> Option<f64> {
     let excess = |zeros: f64| -zeros.ln() * bits / entropy(zeros) - hashes;
     bisect(excess, 1e-6, 1.0 - 1e-9, 1e-13)

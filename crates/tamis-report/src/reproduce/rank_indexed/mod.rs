@@ -151,7 +151,8 @@ fn section_three(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::table("Section III-C", "The example of bucket extensions.", rows))
 }
 
-/// A level: its name, its printed share of the buckets, and the layout with so many extensions of it.
+/// A level: its name, its printed share of the buckets, and the layout with so many extensions of
+/// it.
 type Level = (&'static str, &'static str, fn(&Layout, u64) -> Layout);
 
 fn table_two(results: &Results, tables: &[Vec<Table>]) -> Result<Item, Trouble> {
@@ -241,8 +242,8 @@ fn table_two(results: &Results, tables: &[Vec<Table>]) -> Result<Item, Trouble> 
     ))
 }
 
-/// The bound on the chance of overflow of document 000, term by term: twice a binomial number of Poisson tails for two levels, and
-/// binomial tails beyond the third.
+/// The bound on the chance of overflow of document 000, term by term: twice a binomial number of
+/// Poisson tails for two levels, and binomial tails beyond the third.
 fn summed_bound(layout: &Layout) -> f64 {
     let mean = N as f64 / layout.buckets as f64;
     let (first, second) = (u64::from(layout.level1), u64::from(layout.level2));

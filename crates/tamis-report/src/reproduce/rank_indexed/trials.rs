@@ -26,7 +26,8 @@ pub(super) struct Printed {
     pub(super) layout: Layout,
 }
 
-/// Table II as printed: lambda, r, L, Z1 to Z3, and the shares J2/B and J3/B in percent. B = ceil(n / (lambda L)).
+/// Table II as printed: lambda, r, L, Z1 to Z3, and the shares J2/B and J3/B in percent. B =
+/// ceil(n / (lambda L)).
 pub(super) fn printed_rows() -> [Printed; 3] {
     let row = |name, rate, lambda: f64, cut: (u32, u32), z: [u32; 3], shares: [f64; 2]| {
         let ((fingerprint, locations), [z1, z2, z3]) = (cut, z);
@@ -73,7 +74,8 @@ impl Printed {
         Ok(RankParams::laid_out(self.layout, N)?)
     }
 
-    /// The params of a table of the same lambda, L and r. Its levels are ours, and take fewer bits.
+    /// The params of a table of the same lambda, L and r. Its levels are ours, and take fewer
+    /// bits.
     fn params(&self, extra: u32) -> Result<RankParams, Trouble> {
         let Layout { buckets, locations, fingerprint, .. } = self.layout;
         Ok(RankParams::new(buckets, locations, fingerprint, extra, N, 1)?)
@@ -101,7 +103,8 @@ pub(super) fn more_percent(a: f64, b: f64) -> f64 {
     100.0 * (a / b - 1.0)
 }
 
-/// The array of the Bloom filter that compresses to `packed` bits per key at this rate, with real k.
+/// The array of the Bloom filter that compresses to `packed` bits per key at this rate, with real
+/// k.
 pub(super) fn uncompressed(rate: f64, packed: f64) -> Option<f64> {
     let excess = |zeros: f64| beta(zeros).powf(packed) - rate;
     let zeros = bisect(excess, 0.5, 1.0 - 1e-9, 1e-12)?;
@@ -205,7 +208,8 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
         let name = format!("rank-beyond {index}");
         let run = move |seed| Ok(beyond(&printed_rows()[index].layout, seed));
         all.push(Experiment::new(name, throws, 5e-4, run));
-        // So many that each interval is on one side of the rate that was asked for, which is 0.5%, 10% and 5% away.
+        // So many that each interval is on one side of the rate that was asked for, which is 0.5%,
+        // 10% and 5% away.
         let filters = effort.pick(2, 8, 40);
         let passing = [1.4e6, 3e4, 1.3e4][index] * effort.pick(2e-3, 1.0, 4.0);
         let queries = (passing / printed.rate) as u64 / filters;
