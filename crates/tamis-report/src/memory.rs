@@ -1,5 +1,5 @@
-//! A global allocator that knows how much each thread holds: "memory held" is measured, not
-//! declared.
+//! A global allocator that counts how much memory each thread holds, so that the memory of a
+//! filter is measured.
 #![allow(unsafe_code)] // A global allocator is an unsafe trait; each block says why it is sound.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -18,7 +18,7 @@ use std::cell::Cell;
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-/// Bytes allocated less bytes freed, the most that was, and the largest single request.
+/// Bytes allocated less bytes freed, the most of it so far, and the largest single request.
 #[derive(Clone, Copy)]
 struct Tally {
     held: i64,
@@ -27,7 +27,7 @@ struct Tally {
 }
 
 thread_local! {
-    // Constant and without a destructor, so that reaching it never allocates.
+    // Constant and without a destructor, so that access to it never allocates.
     static TALLY: Cell<Tally> = const { Cell::new(Tally { held: 0, peak: 0, largest: 0 }) };
 }
 
@@ -37,8 +37,9 @@ pub fn held() -> i64 {
     TALLY.get().held
 }
 
-/// The most bytes that this thread held at once while it ran something, beyond what it held
-/// before. A block that grows counts twice, old and new: not every allocator grows in place.
+/// Runs `run`, and returns the most bytes that this thread held meanwhile, beyond what it held
+/// before. A block that grows counts twice, old and new, because not every allocator grows in
+/// place.
 pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
     let before = held();
     TALLY.set(Tally { peak: before, ..TALLY.get() });
@@ -58,7 +59,7 @@ pub fn forget_largest() {
 
 fn note(change: i64, request: usize) {
     let Tally { held, peak, largest } = TALLY.get();
-    // Both blocks are there while one is copied to the other.
+    // Both blocks exist while one is copied to the other.
     let peak = peak.max(held + change.max(request as i64));
     TALLY.set(Tally { held: held + change, peak, largest: largest.max(request) });
 }

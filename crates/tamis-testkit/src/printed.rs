@@ -10,7 +10,7 @@ pub fn close(value: f64, printed: f64, half_unit: f64) {
     assert!((value - printed).abs() <= half_unit, "{value} is not {printed}");
 }
 
-/// Checks that a value, rounded to the significant digits that are printed, is the printed one.
+/// Checks that a value agrees with the printed one to `digits` significant digits.
 ///
 /// # Panics
 ///
