@@ -8,11 +8,14 @@ use std::cell::Cell;
 /// The system's allocator, with a tally for each thread. Install it in a binary:
 ///
 /// ```
+/// use tamis_report::memory::{self, CountingAllocator};
+///
 /// #[global_allocator]
-/// static ALLOCATOR: tamis_report::memory::CountingAllocator = tamis_report::memory::CountingAllocator;
-/// let before = tamis_report::memory::held();
+/// static ALLOCATOR: CountingAllocator = CountingAllocator;
+///
+/// let before = memory::held();
 /// let vec: Vec<u64> = Vec::with_capacity(100);
-/// assert_eq!(tamis_report::memory::held() - before, 800);
+/// assert_eq!(memory::held() - before, 800);
 /// # drop(vec);
 /// ```
 #[derive(Debug)]

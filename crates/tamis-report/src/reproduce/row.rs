@@ -4,8 +4,8 @@
 //! [`sampled`](Row::sampled) or [`claims`](Row::claims)), the library's model
 //! ([`predicted`](Row::predicted)) and evidence that does not come from that model: an experiment
 //! ([`measured`](Row::measured)) or a second computation by other means
-//! ([`checked`](Row::checked)). Nobody passes a verdict in, and nobody says that a claim holds: a
-//! claim is a number or a bound ([`Claim`]), and is held against prediction and evidence here.
+//! ([`checked`](Row::checked)). A verdict is never passed in, nor that a claim holds: a claim is a
+//! number or a bound ([`Claim`]), and is compared with prediction and evidence here.
 //!
 //! - With all three a row is `reproduced`; without anything printed, `recomputed`.
 //! - [`erratum`](Row::erratum) says what is wrong with the source. It counts only if the evidence
@@ -15,7 +15,7 @@
 //!   nothing.
 //! - A row that agrees, and would have agreed with a wrong prediction too, is `weak`: see
 //!   [`Unit`]. Run more trials.
-//! - Whatever disagrees `differs`, also an erratum that the numbers do not confirm.
+//! - A row that disagrees `differs`, and so does an erratum that the numbers do not confirm.
 //!
 //! [`slack`](Row::slack) lets prediction and evidence be further apart than the interval says; it
 //! needs a reason and counts against the row's power.
@@ -31,7 +31,7 @@ pub const POWER: f64 = 0.03;
 /// The same for events so rare that a quick run sees some hundred of them.
 pub const RARE_POWER: f64 = 0.2;
 
-/// What is to be said of a row.
+/// What follows from a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -47,7 +47,7 @@ pub enum Verdict {
     Stated,
     /// It agrees, and would have agreed with a wrong prediction too. No confirmation.
     Weak,
-    /// Nobody has explained the difference: never in a report that is fit to be shown.
+    /// The difference is not explained. A report that is fit to be shown has no such row.
     Differs,
 }
 
@@ -63,7 +63,7 @@ impl Verdict {
         Self::Differs,
     ];
 
-    /// As in the rows.
+    /// The name in the rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -96,7 +96,7 @@ impl Verdict {
     }
 }
 
-/// In what an error of the prediction is counted, when the power of a row is judged.
+/// The unit in which an error of the prediction is measured when the power of a row is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
     /// Shares of the prediction itself: 3% of it must be noticed.
@@ -119,19 +119,19 @@ pub enum Claim {
     AtLeast(f64),
     /// From this to that.
     Between(f64, f64),
-    /// This number.
+    /// Equal to this number.
     Is(f64),
 }
 
-/// Where evidence comes from.
+/// The source of evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Experiment,
-    /// A second computation: how.
+    /// A second computation, and how it was made.
     Computation(&'static str),
 }
 
-/// What the source has, as numbers.
+/// What the source prints or claims, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Statement {
     /// A number, and how far from it a value may be; `sampled` if the source measured it.
@@ -143,12 +143,12 @@ enum Statement {
     Claim(Claim),
 }
 
-/// Whether a value is as stated.
+/// Whether a value agrees with what is stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Agrees,
     Contradicts,
-    /// The interval reaches to both sides.
+    /// The interval does not decide: it reaches to both sides.
     Open,
 }
 
@@ -156,7 +156,7 @@ impl Statement {
     fn judge(self, Estimate { low, high, .. }: Estimate) -> Judgement {
         let (least, most) = match self {
             Self::Number { value, reach, .. } => {
-                // To be a number is to be near it: an interval that reaches it agrees.
+                // A value agrees with a number if its interval reaches it.
                 let near = low <= value + reach && value - reach <= high;
                 return if near { Judgement::Agrees } else { Judgement::Contradicts };
             }
@@ -187,9 +187,9 @@ impl Statement {
 pub struct Row {
     /// Which row of its table, or which point of its figure.
     pub name: String,
-    /// As the source has it, digit by digit; or in our words, where it makes a claim.
+    /// What the source prints, digit by digit; or in our words, where it makes a claim.
     pub printed: Option<&'static str>,
-    /// From the models of the library.
+    /// The prediction of the library's models.
     pub predicted: Option<f64>,
     /// Why the source is wrong, or what else must be known.
     pub reason: Option<&'static str>,
@@ -204,7 +204,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row that says nothing yet.
+    /// A row without content.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -274,7 +274,7 @@ impl Row {
         self
     }
 
-    /// The source is wrong, because.
+    /// The source is wrong; `reason` says why.
     #[must_use]
     pub fn erratum(mut self, reason: &'static str) -> Self {
         self.is_erratum = true;
@@ -312,19 +312,19 @@ impl Row {
         self
     }
 
-    /// In what errors are counted.
+    /// Sets the unit in which errors are measured.
     #[must_use]
     pub fn unit(mut self, unit: Unit) -> Self {
         self.unit = unit;
         self
     }
 
-    /// The evidence, wherever it is from.
+    /// The evidence, of an experiment or a computation.
     pub fn evidence(&self) -> Option<Estimate> {
         Some(self.evidence?.0)
     }
 
-    /// What came out of an experiment.
+    /// The result of the experiment.
     pub fn experiment(&self) -> Option<Estimate> {
         self.evidence.filter(|(_, origin)| *origin == Origin::Experiment).map(|(value, _)| value)
     }
@@ -370,7 +370,7 @@ impl Row {
         let evident = self.evidence.map(|(estimate, _)| statement.judge(self.widened(estimate)));
         if self.is_erratum {
             return match (computed, evident) {
-                // What is said to be wrong comes out.
+                // The row says that the source is wrong, but the evidence agrees with it.
                 (Some(Judgement::Agrees), _) | (None, Some(Judgement::Agrees)) => Verdict::Differs,
                 (_, None) => Verdict::Stated,
                 (_, Some(Judgement::Contradicts)) => Verdict::Erratum,
@@ -379,7 +379,7 @@ impl Row {
         }
         let is_sampled = matches!(statement, Statement::Number { sampled: true, .. });
         match (computed, evident) {
-            // The source's own sample is no better than ours.
+            // A sample of the source is no more exact than ours.
             (Some(Judgement::Contradicts), Some(Judgement::Agrees)) if is_sampled => {
                 if self.is_weak() { Verdict::Weak } else { Verdict::Reproduced }
             }
@@ -404,7 +404,7 @@ impl Row {
     }
 
     fn slack_amount(&self) -> f64 {
-        // Computed in two ways, equal numbers differ by a rounding.
+        // Equal numbers that are computed in two ways may differ by rounding.
         let rounding = 1e-9 * self.predicted.unwrap_or(0.0).abs();
         self.slack.map_or(0.0, |(amount, _)| amount) + rounding
     }
@@ -423,8 +423,8 @@ impl Row {
         low <= predicted && predicted <= high
     }
 
-    /// The smallest error of the prediction that the row would notice: how far from the evidence
-    /// it still accepts one.
+    /// The smallest error of the prediction that the row would notice: the distance from the
+    /// evidence up to which it accepts a prediction.
     pub fn detects(&self) -> Option<f64> {
         self.predicted?;
         let estimate = self.evidence()?;
@@ -432,7 +432,8 @@ impl Row {
         Some((high - value).max(value - low))
     }
 
-    /// The largest that it may be; nothing for rows whose claim the interval decides by itself.
+    /// The largest that [`detects`](Self::detects) may be; `None` for rows whose claim the
+    /// interval decides.
     pub fn required(&self) -> Option<f64> {
         let predicted = self.predicted?.abs();
         self.evidence?;
@@ -446,7 +447,7 @@ impl Row {
     }
 
     fn is_weak(&self) -> bool {
-        // Exactly at the bound is good enough, whatever the rounding.
+        // A value exactly at the bound is accepted, whatever the rounding.
         self.detects().zip(self.required()).is_some_and(|(finds, most)| finds > most * (1.0 + 1e-6))
     }
 

@@ -13,9 +13,8 @@ const DONE: &[&str] = &[
     "README.md",
     "crates/tamis-bench/src",
     "crates/tamis-cli",
-    "crates/tamis-report/src/churn.rs",
-    "crates/tamis-report/src/keys.rs",
-    "crates/tamis-report/src/loads.rs",
+    "crates/tamis-report/src",
+    "crates/tamis-testkit/src",
     "crates/tamis-testkit/tests/library/english.rs",
     "crates/tamis-valkey",
     "crates/tamis/examples",
@@ -47,8 +46,14 @@ const DONE: &[&str] = &[
     "fuzz/fuzz_targets",
 ];
 
-/// What is in a folder of [`DONE`] and has not been gone through yet.
-const NOT_YET: &[&str] = &["crates/tamis/src/coder/error.rs"];
+/// What is in a folder of [`DONE`], and still has a word to avoid in a text that it prints.
+const NOT_YET: &[&str] = &[
+    "crates/tamis-report/src/reproduce/balanced/mod.rs",
+    "crates/tamis-report/src/reproduce/dleft.rs",
+    "crates/tamis-testkit/src/golden.rs",
+    "crates/tamis-testkit/src/model/trial/checks.rs",
+    "crates/tamis/src/coder/error.rs",
+];
 
 /// The first column that comments and Markdown may not reach.
 const COLUMNS: usize = 100;

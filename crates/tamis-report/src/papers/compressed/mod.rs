@@ -15,12 +15,12 @@ use tamis::internals::math::solve::first_true;
 
 pub use sorted_list::SortedList;
 
-/// The paper's rule (section III): the entropy is at most 0.99 of the limit. For about ten
-/// thousand keys this is right; for fewer it is too little, for more it is more than needed.
+/// The paper's rule (section III): the entropy is at most 0.99 of the limit. This is enough from
+/// about ten thousand keys on: for fewer it is too little, for many more it is more than needed.
 pub const MARGIN: Margin = Margin::Share(0.99);
 
 /// p = e^(-kn/m), as printed (section II-A): the limit of [`Shape::exact_zeros`]. The exact share
-/// differs from it by x / 2m in proportion. Tested by `limits`.
+/// is lower by x / 2m in proportion. Tested by `limits`.
 pub fn zeros(shape: &Shape) -> f64 {
     libm::exp(-shape.load())
 }

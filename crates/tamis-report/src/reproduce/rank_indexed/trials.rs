@@ -94,7 +94,8 @@ pub(super) fn d_left(rate: f64) -> f64 {
     d_left_counting(rate) - dleft::bits_per_key(8, 6.0, 2.0)
 }
 
-/// Fingerprints of full buckets' share, and a count of so many bits for a bucket of 6.
+/// Bits per key of a packed d-left table: a fingerprint, and a sixth of a count of `count_bits`
+/// bits for a bucket of 6 keys.
 pub(super) fn d_left_packed(rate: f64, count_bits: f64) -> f64 {
     d_left(rate) * 6.0 / 8.0 + count_bits / 6.0
 }
@@ -111,7 +112,7 @@ pub(super) fn uncompressed(rate: f64, packed: f64) -> Option<f64> {
     Some(packed / entropy(zeros))
 }
 
-/// Loads of one throw: the example of Section III-C.
+/// The loads of one trial of the example of Section III-C.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Example {
     pub(super) above: [u64; 3],
@@ -122,7 +123,7 @@ pub(super) struct Example {
 pub(super) const EXAMPLE_BUCKETS: u64 = 1000;
 const EXAMPLE_KEYS: u64 = 56 * EXAMPLE_BUCKETS;
 
-/// Loads of one throw at a row of Table II.
+/// The loads of one trial of a row of Table II.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Beyond {
     pub(super) first: u64,
@@ -130,7 +131,7 @@ pub(super) struct Beyond {
     pub(super) largest: u64,
 }
 
-/// One real table.
+/// What was measured of one table.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Table {
     pub(super) passed: u64,
@@ -139,7 +140,7 @@ pub(super) struct Table {
     pub(super) held_bits: u64,
     pub(super) counting_held_bits: u64,
     pub(super) wire_bytes: u64,
-    /// Of the table with the printed Z and J.
+    /// The same for the table with the printed Z and J.
     pub(super) given_held_bits: u64,
     /// Keys that found no cell in it.
     pub(super) given_overflow: u64,
@@ -208,7 +209,7 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
         let name = format!("rank-beyond {index}");
         let run = move |seed| Ok(beyond(&printed_rows()[index].layout, seed));
         all.push(Experiment::new(name, throws, 5e-4, run));
-        // So many that each interval is on one side of the rate that was asked for, which is 0.5%,
+        // Enough that each interval is on one side of the rate that was asked for, which is 0.5%,
         // 10% and 5% away.
         let filters = effort.pick(2, 8, 40);
         let passing = [1.4e6, 3e4, 1.3e4][index] * effort.pick(2e-3, 1.0, 4.0);
