@@ -40,6 +40,7 @@ const DONE: &[&str] = &[
     "crates/tamis/src/wire",
     "crates/tamis/tests",
     "docs/decisions",
+    "docs/papers",
     "docs/redis-valkey.md",
     "docs/reproduce.md",
     "docs/wire.md",
