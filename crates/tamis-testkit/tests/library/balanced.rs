@@ -1,4 +1,5 @@
-//! Balanced filters beyond the law suite: models against filters, full lists, more keys than planned, merging.
+//! Balanced filters beyond the law suite: models against filters, full lists, more keys than
+//! planned, merging.
 
 use tamis::balanced::{
     Balanced, BalancedParams, Mht, Policy, Popcount, Scheme, Sequential, Single, TwoChoice,
@@ -95,8 +96,8 @@ fn filters_do_what_was_predicted() {
     }
 }
 
-/// A block that held many of its keys already counts fewer than came, and is fuller than others with that count. Computed by a second
-/// program that follows counter and set bits together.
+/// A block that held many of its keys already counts fewer than came, and is fuller than others
+/// with that count. Computed by a second program that follows counter and set bits together.
 #[test]
 fn counters_and_set_bits_are_followed_together() {
     let rows: [([u64; 9], u64, f64); 3] = [

@@ -140,7 +140,8 @@ fn plans_keep_their_promises() {
     }
 }
 
-/// Of every cut that params allow: no key is lost on the way in or out, and special instructions make the same bytes as plain ones.
+/// Of every cut that params allow: no key is lost on the way in or out, and special instructions
+/// make the same bytes as plain ones.
 #[test]
 fn every_cut_keeps_what_it_is_given() {
     let digests = members(120);
@@ -197,8 +198,8 @@ fn twice_the_planned_keys_and_more() {
     }
 }
 
-/// Blocks of the most common cut, which machines have a way of their own for, have another cut when they have grown: by batches, one by one, and
-/// by plain instructions.
+/// Blocks of the most common cut, which machines have a way of their own for, have another cut
+/// when they have grown: by batches, one by one, and by plain instructions.
 #[test]
 fn filters_of_the_common_cut_lose_nothing_when_they_grow() {
     let digests = members(60_000);
@@ -227,7 +228,8 @@ fn filters_of_the_common_cut_lose_nothing_when_they_grow() {
     }
 }
 
-/// Memory held above the logarithm of the rate, for cells of 8, 12 and 16 bits at the planned load.
+/// Memory held above the logarithm of the rate, for cells of 8, 12 and 16 bits at the planned
+/// load.
 #[test]
 fn cells_cost_few_bits_above_the_logarithm() {
     for (fingerprint, most) in [(8, 3.5), (12, 4.3), (16, 5.1)] {
@@ -245,8 +247,8 @@ fn cells_cost_few_bits_above_the_logarithm() {
     }
 }
 
-/// The share in the back table is the model's, fresh and after ten rounds of coming and going: thresholds depend on what is
-/// in alone.
+/// The share in the back table is the model's, fresh and after ten rounds of coming and going:
+/// thresholds depend on what is in alone.
 #[test]
 fn the_back_table_is_as_large_as_predicted() {
     for fingerprint in [8, 12, 16] {
@@ -282,7 +284,8 @@ fn the_back_table_is_as_large_as_predicted() {
     }
 }
 
-/// What a delta takes from a full filter leaves it as if it had never been in, thresholds included.
+/// What a delta takes from a full filter leaves it as if it had never been in, thresholds
+/// included.
 #[test]
 fn deltas_on_a_full_filter_leave_valid_thresholds() {
     let keys = 20_000;
@@ -300,8 +303,9 @@ fn deltas_on_a_full_filter_leave_valid_thresholds() {
     assert_eq!(AnyFilter::decode(&base.encode().to_vec(), Limits::default()).unwrap(), new);
 }
 
-/// Digests that all fall into one block, fewer than planned: more blocks would not help, and none are made. Each takes at most an
-/// entry beside the table, and the list of these has at most as much to spare.
+/// Digests that all fall into one block, fewer than planned: more blocks would not help, and none
+/// are made. Each takes at most an entry beside the table, and the list of these has at most as
+/// much to spare.
 #[test]
 fn keys_that_crowd_one_block_do_not_make_the_filter_grow() {
     const ENTRY: u64 = 24 * 8;

@@ -70,7 +70,8 @@ fn large_filters_are_used_where_they_lie() {
             let bytes = filter.encode().to_vec();
             assert_eq!(bytes, filter.encode_in_place().to_vec());
             assert_eq!(roles(&bytes), [0, 3, 4, 5]);
-            // What is predicted is what is written, whatever is in, unless more comes than is planned for.
+            // What is predicted is what is written, whatever is in, unless more comes than is
+            // planned for.
             let predicted = BlockedRank::predict(&params, share).wire_bits_per_key;
             assert_eq!(predicted * share.max(1) as f64, bytes.len() as f64 * 8.0);
             let opened = open(&bytes).unwrap();
@@ -97,7 +98,8 @@ fn small_filters_stay_small() {
     assert_eq!(open(&plain).unwrap(), open(&in_place).unwrap());
 }
 
-/// A filter that was opened in place does all that one in memory does, and does not change the bytes.
+/// A filter that was opened in place does all that one in memory does, and does not change the
+/// bytes.
 #[test]
 fn what_is_opened_in_place_can_be_changed() {
     let (keys, digests) = (60_000, members(70_000));
@@ -281,7 +283,8 @@ fn a_layout_that_lies_is_refused_by_name() {
     }
 }
 
-/// Nobody has checked the words of a file that is opened in place: blocks behind blocks, buckets and pointers to extensions may be anything.
+/// Nobody has checked the words of a file that is opened in place: blocks behind blocks, buckets
+/// and pointers to extensions may be anything.
 #[test]
 fn words_behind_the_blocks_may_lie_and_do_no_harm() {
     let bytes = sample();
@@ -292,7 +295,8 @@ fn words_behind_the_blocks_may_lie_and_do_no_harm() {
     for round in 0..60 {
         let mut changed = bytes.clone();
         for &(role, offset, len) in &places {
-            // Thresholds of zero send every question on, and ones make full index maps, flags and pointers.
+            // Thresholds of zero send every question on, and ones make full index maps, flags and
+            // pointers.
             let changes = match role {
                 0 if round % 3 == 0 => 3000,
                 4 | 5 => 50 * (1 + round * round),

@@ -1,4 +1,5 @@
-//! Small files that claim much, against the memory that is allowed and a second of processor time for each gigabyte of it.
+//! Small files that claim much, against the memory that is allowed and a second of processor time
+//! for each gigabyte of it.
 
 use std::time::Duration;
 
@@ -94,7 +95,8 @@ fn frame(coder: Coder, bits: u64, ones: u64) -> Vec<u8> {
     encode_as(coder, &words, bits, ones)
 }
 
-/// The densest work that bytes can ask for: coders at their rule, full planes, identities to be laid out.
+/// The densest work that bytes can ask for: coders at their rule, full planes, identities to be
+/// laid out.
 #[test]
 fn a_byte_takes_four_microseconds_at_most() {
     let bits = 1 << 23;

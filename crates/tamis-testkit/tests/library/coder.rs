@@ -194,8 +194,8 @@ fn sizes_of_the_paper() {
     assert!((fixed - 9904.8).abs() < 2.0, "{fixed}");
     assert!((adaptive - 9905.8).abs() < 2.0, "{adaptive}");
     assert!((adaptive_delta - 2078.0).abs() < 2.0, "{adaptive_delta}");
-    // The notes have 2078 for the static coder too; ours takes the entropy and half a byte at the end. Three standard
-    // deviations of the mean of 300.
+    // The notes have 2078 for the static coder too; ours takes the entropy and half a byte at the
+    // end. Three standard deviations of the mean of 300.
     let shape = Shape { positions: 320_000, hashes: 2, keys: 10_000 };
     let message = Message::Delta { changed: 0.05 };
     let ideal = shape.entropy_bits(message) / 8.0 + 0.5;
@@ -310,8 +310,8 @@ fn hostile_bytes_never_panic() {
                     let mut damaged = frame.clone();
                     damaged[index] ^= change;
                     if let Ok(other) = decode(&damaged, bits) {
-                        // An array has one frame for each coder and cut, so other bytes are another
-                        // array.
+                        // An array has one frame for each coder and cut, so other bytes are
+                        // another array.
                         let cut = frame[0] == pieces::ID && index == 1;
                         assert!(cut || other != words, "{} {index} {change}", frame[0]);
                         assert_eq!(other.len(), words.len());

@@ -8,7 +8,8 @@ use tamis::internals::bits::Words;
 use tamis::internals::compressed::elias_fano::{EliasFano, PositionsError, nth_one};
 use tamis_report::papers::compressed::SortedList;
 
-/// Builds both forms, asks them about everything of interest, and takes them apart and together again.
+/// Builds both forms, asks them about everything of interest, and takes them apart and together
+/// again.
 fn check(universe: u64, plain: &BTreeSet<u64>) {
     let count = plain.len() as u64;
     let set = EliasFano::new(universe, count, plain.iter().copied()).unwrap();
@@ -61,7 +62,8 @@ fn degenerate_sets() {
         check(universe, &(0..universe / 2).collect());
         check(universe, &(universe / 2..universe).collect());
     }
-    // All in one bucket, at either end of a huge universe; powers of two, the worst for interpolation.
+    // All in one bucket, at either end of a huge universe; powers of two, the worst for
+    // interpolation.
     check(1 << 60, &(0..3000).collect());
     check(1 << 60, &((1 << 60) - 3000..1 << 60).collect());
     check(1 << 57, &(0..57).map(|bit| 1 << bit).collect());

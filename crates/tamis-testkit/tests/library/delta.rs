@@ -161,7 +161,8 @@ fn damaged_deltas_leave_the_base_untouched() {
                 let mut changed = bytes.clone();
                 changed[at] ^= change;
                 assert!(Delta::decode(&changed, Limits::default()).is_err(), "{kind:?} {at}");
-                // Behind right checksums: refused there, or by the base, or by the promised result.
+                // Behind right checksums: refused there, or by the base, or by the promised
+                // result.
                 let Some(repaired) = tamis_testkit::hostile::repair(&changed) else { continue };
                 let Ok(delta) = Delta::decode(&repaired, Limits::default()) else { continue };
                 let mut peer = base.clone();
@@ -212,7 +213,8 @@ fn counting_snapshots_take_the_entropy_of_poisson_counters() {
     }
 }
 
-/// What goes is some of the base's identities, what comes some of all: no coder can say that in fewer bits.
+/// What goes is some of the base's identities, what comes some of all: no coder can say that in
+/// fewer bits.
 #[test]
 fn a_dleft_delta_comes_close_to_the_entropy() {
     for rate in [0.01, 0.0001] {

@@ -78,8 +78,8 @@ fn equal_keys_are_counted_exactly() {
     assert_eq!(filter.content_id(), empty);
 }
 
-/// Every identity of a universe, remainder 0 included, with every count that cells tell and more: all survive when remainders
-/// shrink until the last bit.
+/// Every identity of a universe, remainder 0 included, with every count that cells tell and more:
+/// all survive when remainders shrink until the last bit.
 #[test]
 fn no_remainder_is_a_sentinel() {
     let mut filter = make(params(2, 8, 8, 6, 0))(Hasher::default());
@@ -167,7 +167,8 @@ fn a_table_beyond_its_load_keeps_every_key() {
         let predicted = DLeft::predict(&params(4, 512, 8, 14, 0), digests.len() as u64);
         let predicted = predicted.bits_per_key * digests.len() as f64;
         let cells = filter.params().bits().next_multiple_of(512) as f64;
-        // To the bit where the stash is empty. At 8.0 all cells are taken, and a few entries are expected there.
+        // To the bit where the stash is empty. At 8.0 all cells are taken, and a few entries are
+        // expected there.
         if load != 8.0 {
             assert_eq!(predicted.round(), cells, "{load}");
         }
@@ -323,8 +324,9 @@ fn the_papers_example_is_a_megabit() {
     assert_eq!(make(params)(Hasher::default()).footprint(), 1 << 20);
 }
 
-/// Two moves for an insertion that meets full buckets: at loads at which one move would leave keys to the stash (the notes count 2 a trial
-/// at 7.5 and 160 at 7.625, of 8 cells), none is left, neither while the table fills up nor while keys come and go.
+/// Two moves for an insertion that meets full buckets: at loads at which one move would leave keys
+/// to the stash (the notes count 2 a trial at 7.5 and 160 at 7.625, of 8 cells), none is left,
+/// neither while the table fills up nor while keys come and go.
 #[test]
 fn two_moves_find_room_where_one_does_not() {
     let params = DLeftParams::new(4, 512, 8, 14, 0).unwrap();

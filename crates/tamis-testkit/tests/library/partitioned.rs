@@ -1,4 +1,5 @@
-//! Partitioned filters: the quick choice of functions against the literal one, degenerate sizes, threads, rates.
+//! Partitioned filters: the quick choice of functions against the literal one, degenerate sizes,
+//! threads, rates.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ const FUNCTIONS: [(Partition, Family); 4] = [
     (Partition::Rs, Family::Crc),
 ];
 
-/// The algorithm as it is printed: insert the group by every candidate, count the whole array, remove the group; k times.
-/// Counts bits read and positions computed.
+/// The algorithm as it is printed: insert the group by every candidate, count the whole array,
+/// remove the group; k times. Counts bits read and positions computed.
 #[derive(Default)]
 struct Literal {
     operations: u64,
@@ -146,7 +147,8 @@ fn check(params: PartitionedParams, keys: &[Digest]) -> PartitionedBloom {
     let mut answers = vec![false; keys.len()];
     filter.contains_many(keys, &mut answers);
     assert!(answers.into_iter().all(|answer| answer));
-    // The functions of a group are different candidates; a group without keys has none, where that can be told.
+    // The functions of a group are different candidates; a group without keys has none, where that
+    // can be told.
     for group in 0..params.groups() {
         let mut functions: Vec<u32> = filter.functions(group).collect();
         functions.sort_unstable();
@@ -301,8 +303,8 @@ fn params_out_of_range_are_refused() {
     assert_eq!(field(1, 1, 1, 100, 65), "hashes");
 }
 
-/// A hundred thousand keys in 10 bits each, everything held included: at most half the rate of a plain filter, by a setting that the search
-/// finds itself.
+/// A hundred thousand keys in 10 bits each, everything held included: at most half the rate of a
+/// plain filter, by a setting that the search finds itself.
 #[test]
 fn half_the_rate_of_a_plain_filter_at_ten_bits_in_all() {
     const KEYS: u64 = 100_000;
@@ -334,7 +336,8 @@ fn half_the_rate_of_a_plain_filter_at_ten_bits_in_all() {
     assert!((predicted.rate / filter.rate() - 1.0).abs() < 0.01);
 }
 
-/// Predicted fills beside measured ones, for the sizes of groups and numbers of candidates that plans have.
+/// Predicted fills beside measured ones, for the sizes of groups and numbers of candidates that
+/// plans have.
 #[test]
 fn the_model_keeps_to_half_a_percent_of_the_fill() {
     let shapes = [
@@ -355,7 +358,8 @@ fn the_model_keeps_to_half_a_percent_of_the_fill() {
     }
 }
 
-/// Far too many keys: the model follows the fill to its end, and no plan promises what the filter cannot keep.
+/// Far too many keys: the model follows the fill to its end, and no plan promises what the filter
+/// cannot keep.
 #[test]
 fn fills_of_overfull_filters_are_predicted() {
     let shapes = [

@@ -8,7 +8,8 @@ fn goal(goal: Goal, fixed: &[(&str, u64)]) -> Goal {
     goal.params(fixed.iter().copied())
 }
 
-/// The rate of each choice of functions is promised and kept, for a plan by rate and one by memory.
+/// The rate of each choice of functions is promised and kept, for a plan by rate and one by
+/// memory.
 #[test]
 fn plans_with_the_reports_functions_keep_their_rates() {
     const KEYS: u64 = 20_000;
@@ -40,7 +41,8 @@ fn plans_with_the_reports_functions_keep_their_rates() {
     }
 }
 
-/// A plain filter of CRC candidates cannot tell apart what has equal CRCs: with many keys that is the rate.
+/// A plain filter of CRC candidates cannot tell apart what has equal CRCs: with many keys that is
+/// the rate.
 #[test]
 fn thirty_two_bits_are_counted() {
     const KEYS: u64 = 1_000_000;

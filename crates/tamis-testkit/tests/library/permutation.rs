@@ -20,7 +20,8 @@ fn products_need_no_division() {
     }
 }
 
-/// The sets that the notes found bad (3.4, item 4) have short relations; the chosen ones have none.
+/// The sets that the notes found bad (3.4, item 4) have short relations; the chosen ones have
+/// none.
 #[test]
 fn multipliers_have_no_short_relation() {
     let universe = 1 << 25;

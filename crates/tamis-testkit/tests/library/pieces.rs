@@ -1,4 +1,5 @@
-//! Filters packed in pieces: every kind that is an array, and a plain one that answers without being unpacked.
+//! Filters packed in pieces: every kind that is an array, and a plain one that answers without
+//! being unpacked.
 
 use tamis::compressed::PackedBloom;
 use tamis::{
@@ -39,7 +40,8 @@ fn arrays_are_packed_in_pieces_and_read_back() {
                     continue;
                 }
                 assert!(cut != whole, "{kind:?} is cut");
-                // A piece costs its end, its coder and its count, and what is rounded up: at most twelve bytes.
+                // A piece costs its end, its coder and its count, and what is rounded up: at most
+                // twelve bytes.
                 let pieces = filter.footprint().div_ceil(bits.max(64)) + 2;
                 let most = whole.len() as u64 + 3 + 12 * pieces;
                 assert!(cut.len() as u64 <= most, "{kind:?} {bits}: {} of {most}", cut.len());
@@ -104,7 +106,8 @@ fn what_cannot_be_read_piece_by_piece_is_refused() {
     let cut = filter.pack(in_pieces(4096, Effort::Best)).to_vec();
     assert!(matches!(open(&cut, 511), Err(WireError::Limit { field: "piece", need: 512, .. })));
     assert!(open(&cut, 512).is_ok());
-    // Any byte that is changed is noticed; with checksums that fit, nothing panics and answers are answers.
+    // Any byte that is changed is noticed; with checksums that fit, nothing panics and answers are
+    // answers.
     for at in 0..cut.len() {
         let mut damaged = cut.clone();
         damaged[at] ^= 0x41;

@@ -27,8 +27,8 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
                 assert!(predicted.bits_per_key.is_finite() && predicted.bits_per_key > 0.0);
                 assert!(predicted.wire_bits_per_key >= predicted.bits_per_key * 0.01);
                 assert!(predicted.blocks_per_miss >= 1.0 - 1e-12);
-                // Strangers meet a full balanced filter, its keys met an emptier one; and where a key has several places, a member ends the
-                // search that a stranger goes through.
+                // Strangers meet a full balanced filter, its keys met an emptier one; and where a
+                // key has several places, a member ends the search that a stranger goes through.
                 if !is_balanced(kind) && kind != Kind::DLeft {
                     assert!(predicted.blocks_per_miss <= predicted.blocks_per_hit + 1e-12);
                 }
@@ -37,7 +37,8 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
     }
 }
 
-/// Whatever the rate, a plan takes what an ideal filter would, within a stated proportion; or the refusal says which rate and which kind would do.
+/// Whatever the rate, a plan takes what an ideal filter would, within a stated proportion; or the
+/// refusal says which rate and which kind would do.
 #[test]
 fn no_plan_is_out_of_all_proportion() {
     let most_bits = |kind: Kind, keys: u64, rate: f64| {
@@ -81,7 +82,8 @@ fn no_plan_is_out_of_all_proportion() {
     assert!(AnyParams::plan(Kind::BlockedRank, &fixed).is_ok());
 }
 
-/// Planning takes a tenth of a second at most; here five times that are allowed, because others use the machine too.
+/// Planning takes a tenth of a second at most; here five times that are allowed, because others
+/// use the machine too.
 #[test]
 fn planning_is_quick_for_every_kind_at_every_goal() {
     let spent = || -> Option<u64> {
@@ -365,7 +367,8 @@ fn senseless_limits_are_refused() {
     }
 }
 
-/// The paper's optimum is among the bids, and wins where memory does not matter: its weight of a hundredth is below that of a message here.
+/// The paper's optimum is among the bids, and wins where memory does not matter: its weight of a
+/// hundredth is below that of a message here.
 #[test]
 fn the_smallest_message_is_that_of_the_optimiser() {
     for (rate, churn) in [(0.1, None), (0.03, None), (0.1, Some(0.05))] {

@@ -343,7 +343,8 @@ fn maps_keep_values_also_of_keys_that_share_an_identity() {
     map.validate().unwrap();
 }
 
-/// An exact map from identities to values beside a map whose keys share a few identities, with more entries than cells.
+/// An exact map from identities to values beside a map whose keys share a few identities, with
+/// more entries than cells.
 #[test]
 fn a_removal_takes_the_smallest_value_or_the_one_that_is_named() {
     for (buckets, locations, fingerprint) in [(2, 4, 2), (1, 1, 1), (3, 1, 4)] {

@@ -95,8 +95,8 @@ fn snapshots_and_deltas_are_as_long_as_predicted() {
     });
 }
 
-/// What is promised is what random keys cost, to 3%; the mean of a few sets of them, because each set costs more or less by a per cent or two.
-/// `scripts/long` does the same with a million keys.
+/// What is promised is what random keys cost, to 3%; the mean of a few sets of them, because each
+/// set costs more or less by a per cent or two. `scripts/long` does the same with a million keys.
 #[test]
 fn deltas_of_random_keys_cost_what_is_promised() {
     const KEYS: u64 = 50_000;
