@@ -274,7 +274,7 @@ fn a_miss_on_chip_reads_nothing_else() {
     for key in 100..10_100 {
         assert_eq!(table.get_traced(&key, &mut accesses), None);
     }
-    // A stranger passes all three counters once in 10^7.
+    // All three counters of an absent key are above 0 once in 10^7.
     assert_eq!((accesses.heads, accesses.nodes, accesses.moved), (0, 0, 0));
     assert!((10_000..10_100).contains(&accesses.counters));
 }

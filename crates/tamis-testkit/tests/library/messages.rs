@@ -1,4 +1,4 @@
-//! The least rate for at most so many bytes on the wire.
+//! Goals that ask for the least rate in at most a number of bytes on the wire.
 
 use tamis::bloom::BloomParams;
 use tamis::{

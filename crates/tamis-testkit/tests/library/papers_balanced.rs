@@ -263,8 +263,8 @@ fn figure_four_rates_with_the_papers_phi() {
         // The notes' column of blocks is 1 + rho + rho^2: an upper bound, as the union bound is.
         close(powers(stranger.refused, 3), blocks, 5.5e-4);
         assert!(stranger.blocks <= blocks + 5e-4);
-        // A stranger that goes on at h whatever its coin; and the paper's P_j, which are those of
-        // inserts.
+        // An absent key that goes on at h whatever its coin; and the paper's P_j, which are those
+        // of inserts.
         let loads = Bound::new(line.r, 1.2, GAMMA).loads;
         let at_least_h: f64 = loads[h as usize..].iter().sum();
         close((found * powers(at_least_h, 3)).log10(), by_load, 5.5e-4);
@@ -344,7 +344,7 @@ fn the_headlines_judged() {
         let single = line.scheme(true, line.k, 1.0, GAMMA, 1).0.rate.log10();
         assert_eq!(single < line.blocked(true, line.k), better);
     }
-    // Erratum 11: 1.2 blocks are read by inserts and members; strangers read two and more.
+    // Erratum 11: 1.2 blocks are read by inserts and members; absent keys read two and more.
     assert!((4..=20).all(|half| {
         let line = Line::new(256, f64::from(2 * half));
         line.scheme(true, line.k, 1.2, GAMMA, 3).0.blocks > 1.9

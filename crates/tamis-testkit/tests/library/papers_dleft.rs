@@ -236,8 +236,8 @@ fn full_insertions() {
 
 #[test]
 fn recommended_loads() {
-    // What the notes promise for 8 cells: 6 is safe, 6.5 fills a stash in 2.5 to 3% of a million
-    // updates.
+    // What the notes promise for 8 cells: 6 is safe, 6.5 has overflow in 2.5 to 3% of runs of a
+    // million updates.
     assert!(chance_within(full_chance(4, 8, 6.0), 1e6) < 1e-20);
     close(chance_within(full_chance(4, 8, 6.5), 1e6), 0.030, 0.001);
     for (subtables, cells, promise) in
@@ -430,7 +430,7 @@ fn against_counting() {
     assert!(bits_for_rate(4, 8, 6.0, 0.01) < 0.5 * counting_bits_for_rate(0.01));
 }
 
-/// Steps after which the loads have settled: ten for each bucket. `scripts/long` runs all 2^20.
+/// Steps after which the loads are steady: ten for each bucket. `scripts/long` runs all 2^20.
 const SETTLED: u64 = 10 * BUCKETS;
 
 fn churn(keys: u64, trials: u64) -> Vec<DLeftTrial> {
@@ -460,8 +460,8 @@ fn the_experiment() {
     assert!((low..=high).contains(&0.0014639));
 }
 
-/// Without moves, a full insertion would be an overflow: as many as the equations say, and moves
-/// resolve all.
+/// Without moves, every full insertion would overflow. There are as many as the equations say, and
+/// moves resolve all.
 #[test]
 fn overflows() {
     for (keys, trials) in [(55_040, 60), (55_296, 40)] {

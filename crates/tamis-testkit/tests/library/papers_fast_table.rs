@@ -2,8 +2,8 @@
 //! (`checked-dleft-compressed-partitioned.md`, section 5).
 //!
 //! The notes' rows are means over five tables; ours are means over [`TABLES`]. Both are samples,
-//! so that they may differ by four standard deviations of their difference, with the spread
-//! between our tables, and by half a unit of the last printed place.
+//! so they may differ by four standard deviations of their difference, by the spread between our
+//! tables, and by half a unit of the last printed digit.
 
 use tamis::Hasher;
 use tamis::internals::fast_table::{
@@ -41,7 +41,7 @@ impl Sample {
         Self { mean, spread: (square / (count - 1.0)).sqrt() }
     }
 
-    /// As printed in the notes, to so many places behind the point.
+    /// Checks that the mean is as printed in the notes, to `places` decimal places.
     #[track_caller]
     fn agrees(self, printed: f64, places: i32) {
         let noise = self.spread * (1.0 / TABLES as f64 + 1.0 / NOTES_TABLES).sqrt();
@@ -77,7 +77,7 @@ fn measure<L: Layout>(buckets: u64, hashes: u32, tables: u64) -> Measured {
     Measured { hit: Sample::of(&hits), miss: Sample::of(&misses), most }
 }
 
-/// A number of the notes, and its places behind the point.
+/// A number of the notes, and its decimal places.
 type Printed = (f64, i32);
 
 /// Checks rows of (buckets, hash functions, S, most, U). The most is a maximum over five tables,
@@ -275,8 +275,8 @@ fn the_filter_passes_as_many_strangers_as_predicted() {
 
 #[test]
 fn where_the_basic_table_beats_chaining() {
-    // Erratum: "greatly reduces", always. Only above so many buckets a key. (The notes print 5.01
-    // for k = 9.)
+    // Erratum: "greatly reduces", always. It does so only above these numbers of buckets for each
+    // key. (The notes print 5.01 for k = 9.)
     let notes = [1.79, 2.35, 2.86, 3.33, 3.78, 4.20, 4.61, 5.00, 5.39];
     for (hashes, printed) in (2..).zip(notes) {
         let above = model::beats_chaining_above(hashes).unwrap();
@@ -310,8 +310,7 @@ fn the_best_number_of_functions() {
     assert!(model::best_hashes(1e9) >= 1 && model::best_hashes(1e-9) == 1);
 }
 
-/// Items looked at and moved, per insertion while filling, per insertion when full, and per
-/// removal.
+/// Items read and moved, per insertion while filling, per insertion when full, and per removal.
 fn work(buckets: u64, hashes: u32) -> [Sample; 4] {
     let mut samples = [(); 4].map(|()| Vec::new());
     for seed in 0..TABLES {
@@ -326,7 +325,7 @@ fn work(buckets: u64, hashes: u32) -> [Sample; 4] {
             table.insert_traced(stream.stranger(key), (), &mut full).unwrap();
             table.remove_traced(&stream.stranger(key), &mut removing).unwrap();
         }
-        // What an insertion has moved away its removal moves back.
+        // A removal moves back what the insertion moved away.
         assert_eq!(full.moved, removing.moved);
         let each = |count: u64, operations: u64| count as f64 / operations as f64;
         samples[0].push(each(filling.nodes, N));
@@ -349,9 +348,8 @@ fn work_of_the_pruned_table() {
     let [filling, moved, full, removing] = work(2048, 5);
     filling.agrees(0.5 * model::pruned_insert_work(N, 2048, 5), 1);
     full.agrees(model::pruned_insert_work(N, 2048, 5), 1);
-    // A dense table moves little of what it looks at.
+    // A dense table moves few of the items that it reads.
     assert!(moved.mean < 0.4 * filling.mean);
-    // Items met in two lists are looked at once: 0.5% less than k^2 n/m = 122. (The notes have
-    // 119.)
+    // Items in two lists are read once: 0.5% less than k^2 n/m = 122. (The notes have 119.)
     close(removing.mean, model::pruned_remove_work(N, 2048, 5), 1.5);
 }

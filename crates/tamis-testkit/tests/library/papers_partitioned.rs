@@ -23,8 +23,8 @@ fn keys(seed: u64, count: u64) -> Vec<Digest> {
     KeyStream::new(seed).members(Hasher::default(), 0..count).collect()
 }
 
-/// Fill and rate in the mean over three key sets, as the notes have them: the rate is the fill to
-/// the power of k, because their filter does not refuse empty groups at once. Ours does.
+/// The mean fill and rate over three key sets, as in the notes: the rate is the fill to the power
+/// of k, because their filter does not refuse empty groups at once. Ours does.
 fn measure(params: PartitionedParams, count: u64) -> (f64, f64) {
     let filters = (0..SETS).map(|seed| {
         let filter =
@@ -46,8 +46,8 @@ fn near(value: f64, noted: f64, tolerance: f64) {
     assert!((value / noted - 1.0).abs() <= tolerance, "{value}, noted {noted}");
 }
 
-/// How far a rate may be from the noted one, which has so many digits: half a unit of the last,
-/// and what 3% of the fill make of k positions.
+/// How far a rate may be from that of the notes: half a unit of its last digit, and the effect of
+/// 3% of the fill on k positions.
 fn rate_tolerance(hashes: u32, half_unit: f64) -> f64 {
     1.03_f64.powi(hashes as i32) - 1.0 + half_unit
 }
@@ -250,7 +250,7 @@ fn crc_candidates_are_translates() {
 }
 
 /// The report's own filter: RS and CRC-32 instead of our functions. The fill is that of the notes,
-/// who had them too.
+/// which use them too.
 #[test]
 fn the_reports_own_filter() {
     for (groups, noted) in [(20, 0.356), (100, 0.246), (350, 0.127)] {
@@ -263,8 +263,8 @@ fn the_reports_own_filter() {
     }
 }
 
-/// The rate of absent keys with the CRC family and groups by digest, of an array that no filter
-/// takes with it.
+/// The rate with the CRC family and groups by digest, of an array of a size that filters refuse
+/// for it.
 fn crc_rate(bits: u64, groups: u64, candidates: u32, hashes: u32, queries: u64) -> f64 {
     let (stream, hasher) = (KeyStream::new(4), Hasher::default());
     let params = PartitionedParams::new(bits, 1, groups, candidates, hashes).unwrap();
