@@ -1,4 +1,5 @@
-//! One filter, built, checked and measured: promise and truth side by side.
+//! Builds one filter, checks and measures it, and reports predictions and measurements side by
+//! side.
 
 use std::time::{Duration, Instant};
 
@@ -21,10 +22,10 @@ pub struct Setup {
     pub goal: Goal,
     /// Hash function and seed of the filter.
     pub hasher: Hasher,
-    /// Which keys.
+    /// Fixes the keys.
     pub key_seed: u64,
-    /// How many strangers to ask for; by default as many as make 4,000 false positives expected, at
-    /// most 10^9.
+    /// How many absent keys to look up. By default as many as give 4,000 expected false positives,
+    /// but at most 10^9.
     pub queries: Option<u64>,
 }
 
@@ -43,36 +44,37 @@ pub struct Outcome {
     pub predicted_rate: f64,
     /// The rate computed from the bits of the filter that was built.
     pub fill_rate: f64,
-    /// False positives over queries.
+    /// False positives divided by queries.
     pub measured_rate: f64,
     /// Lower end of the 99.9% interval for the expected rate.
     pub rate_low: f64,
     /// Upper end.
     pub rate_high: f64,
-    /// Strangers asked for.
+    /// Absent keys that were looked up.
     pub queries: u64,
-    /// Members that were not found, or could not be removed: 0, or there is a fault.
+    /// Members that were not found, or could not be removed. Anything but 0 is a fault of the
+    /// library.
     pub false_negatives: u64,
     /// Heap memory held by the filter, by a counting allocator.
     pub bits_per_key: f64,
-    /// Bits of the encoded filter, over keys.
+    /// Bits of the encoded filter, divided by keys.
     pub wire_bits_per_key: f64,
-    /// Nanoseconds for one insertion, hashing excluded, as are all times here; for kinds that are built once, of building
-    /// for each key.
+    /// Nanoseconds for one insertion; for kinds that are built once, to build, for each key. All
+    /// times exclude hashing.
     pub insert_ns: f64,
-    /// For a member.
+    /// Nanoseconds to look up a member.
     pub hit_ns: f64,
-    /// For a stranger.
+    /// Nanoseconds to look up an absent key.
     pub miss_ns: f64,
-    /// For a removal, where the kind can.
+    /// Nanoseconds for a removal, where the kind can remove.
     pub remove_ns: Option<f64>,
-    /// For a stranger in a batch.
+    /// Nanoseconds to look up an absent key in a batch.
     pub batch_miss_ns: f64,
     /// Distinct blocks touched by an insertion; 0 for kinds that are built once.
     pub blocks_per_insert: f64,
     /// Distinct blocks read for a member.
     pub blocks_per_hit: f64,
-    /// Distinct blocks read for a stranger.
+    /// Distinct blocks read for an absent key.
     pub blocks_per_miss: f64,
     /// Share of the keys in the overflow, where the kind has one.
     pub overflow_share: Option<f64>,
@@ -87,7 +89,7 @@ pub enum Failure {
     /// The filter could not be built.
     #[error(transparent)]
     Build(#[from] tamis::BuildError),
-    /// The filter took no more keys.
+    /// The filter refused a key because it was full.
     #[error(transparent)]
     Full(#[from] tamis::Full),
     /// There is no delta.
@@ -103,14 +105,15 @@ pub enum Failure {
 
 /// Digests are made, untimed, in batches of this size: they stay in the first-level cache.
 const BATCH: u64 = 1024;
-/// Strangers that are asked for one by one before batches take over.
+/// How many absent keys are looked up one by one before the others are looked up in batches.
 const SINGLE_MISSES: u64 = 4_000_000;
 /// Keys whose blocks are counted.
 const COUNTED_KEYS: u64 = 1_000_000;
 /// Standard normal quantile of a two-sided 99.9%.
 const Z: f64 = 3.290_526_731_491_926;
 
-/// Builds a filter, checks that every key is found, measures. `progress` is told the share that is done.
+/// Builds a filter, checks that every key is found, and measures. Calls `progress` with the share
+/// that is done.
 pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Failure> {
     let Setup { kind, goal, hasher, key_seed, queries } = setup;
     let keys = goal.keys;
@@ -125,7 +128,8 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
         (filter, ns, memory::held() - before)
     } else {
         let (filter, ns) = build_once(params, *hasher, stream, keys)?;
-        // Several threads may have built it, and only the memory of this one is counted: a copy is all its own.
+        // Several threads may have built the filter, and only memory of this thread is counted. So
+        // a copy is made here.
         let before = memory::held();
         let copy = filter.clone();
         let held = memory::held() - before;
@@ -185,7 +189,7 @@ pub fn run(setup: &Setup, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Fail
 }
 
 fn expected_four_thousand(rate: f64) -> u64 {
-    // An empty filter has no false positives to wait for.
+    // An empty filter has no false positives.
     if rate > 0.0 { (4000.0 / rate).ceil().clamp(1e6, 1e9) as u64 } else { 1_000_000 }
 }
 
@@ -193,7 +197,7 @@ fn build(params: AnyParams, hasher: Hasher, keys: u64) -> Result<AnyFilter, Fail
     Ok(params.build(Label::planned(hasher, keys)).map_err(PlanError::from)?)
 }
 
-/// Builds from all keys at once; the filter, and the time for each key.
+/// Builds a filter from all keys at once. Returns it, and the time for each key.
 fn build_once(
     params: AnyParams,
     hasher: Hasher,
@@ -207,7 +211,7 @@ fn build_once(
     Ok((filter, watch.ns()))
 }
 
-/// Time on the clock over a number of operations.
+/// The time that a number of operations took.
 #[derive(Default)]
 struct Stopwatch {
     spent: Duration,
@@ -228,7 +232,7 @@ impl Stopwatch {
     }
 }
 
-/// The numbers 0..total, cut into ranges of a batch each.
+/// The numbers `0..total`, in ranges of one batch each.
 fn batches(total: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
     (0..total.div_ceil(BATCH)).map(move |batch| batch * BATCH..((batch + 1) * BATCH).min(total))
 }
@@ -254,7 +258,8 @@ fn insert(
     Ok(watch.ns())
 }
 
-/// Looks for every key, in an order other than that of insertion; the number not found, and the time for one.
+/// Looks up every key, in another order than that of insertion. Returns how many were not found,
+/// and the time for one lookup.
 fn hits(filter: &AnyFilter, stream: KeyStream, keys: u64) -> (u64, f64) {
     let mut watch = Stopwatch::default();
     let mut missing = 0;
@@ -280,7 +285,7 @@ struct Misses {
     batch_ns: f64,
 }
 
-/// Asks for strangers: one by one first, then in batches.
+/// Looks up absent keys: one by one first, then in batches.
 fn misses(
     filter: &AnyFilter,
     stream: KeyStream,
@@ -314,7 +319,8 @@ struct Blocks {
     miss: f64,
 }
 
-/// Counts blocks: insertions while a second filter fills, questions on the finished one.
+/// Counts blocks: those of insertions while a second filter fills, those of lookups in the
+/// finished one.
 fn count_blocks(
     params: AnyParams,
     filled: &AnyFilter,
@@ -347,7 +353,7 @@ struct Removal {
     ns: f64,
 }
 
-/// Removes up to a million keys, where the kind can.
+/// Removes up to a million keys, where the kind can remove.
 fn remove(filter: &mut AnyFilter, stream: KeyStream, keys: u64) -> Option<Removal> {
     let hasher = filter.hasher();
     let filter = filter.as_remove()?;

@@ -15,11 +15,12 @@ fn rate(number: u64) -> f64 {
     if number == 0 { 0.5 } else { 10_f64.powf(-(number as f64) / 2.0) }
 }
 
-/// Beyond so many bits per key nothing is drawn: the rest would lie on the axis.
+/// Where a kind takes more bits per key than this, nothing is drawn.
 const MOST_BITS: f64 = 64.0;
 
-/// What every kind that meets the goal would take, at this rate and any other; the bound log2(1/rate) beneath. A kind has no line where it
-/// does not meet the goal, or takes more than 64 bits per key. `progress` is told the share that is done.
+/// The bits per key of every kind at the rate of `goal` and at others, and the bound log2(1/rate).
+/// A kind has no line where it does not meet the goal, or takes more than 64 bits per key. Calls
+/// `progress` with the share that is done.
 pub fn bits_against_rate(goal: &Goal, progress: &(impl Fn(f64) + Sync)) -> Plot {
     let done = AtomicU64::new(0);
     let mut rows = in_parallel(RATES + 1, |number| {

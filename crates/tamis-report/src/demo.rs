@@ -1,4 +1,5 @@
-//! Three typical needs, planned, built and measured on keys as people have them, beside a plain Bloom filter and a hash set.
+//! Three typical needs: filters that are planned, built and measured on realistic keys, beside a
+//! plain Bloom filter and a hash set.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -20,7 +21,7 @@ use crate::show;
 
 /// The share of the keys that is replaced before a delta is sent.
 const CHURN: f64 = 0.01;
-/// Lookups of a round, half of them hits, and rounds, of which the quickest counts.
+/// Lookups of a round, half of them hits; and rounds, of which the fastest counts.
 const LOOKUPS: usize = 200_000;
 const ROUNDS: usize = 5;
 
@@ -82,7 +83,7 @@ impl Page<'_> {
 }
 
 impl Demo {
-    /// The same as a page that needs nothing beside itself.
+    /// The same as a page in one file.
     pub fn page(&self) -> Result<String, askama::Error> {
         let goal = Goal::rate(self.keys, 0.01);
         let plot = chart::bits_against_rate(&goal, &|_| ()).inline();
@@ -125,7 +126,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What stands in the columns: measured, and promised beneath.
+    /// The text of each column: the measured value, and the promised one below it.
     fn cells(&self) -> [(String, String); 6] {
         let pair = |pair: Pair, write: fn(f64) -> String| {
             let promised = pair.promised.map(|promised| format!("promised {}", write(promised)));
@@ -143,12 +144,12 @@ impl Row {
     }
 }
 
-/// A promise, where there is one, and the truth.
+/// A predicted value, where there is one, and the measured one.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Pair {
     /// What the model said.
     pub promised: Option<f64>,
-    /// What came of it.
+    /// What was measured.
     pub measured: f64,
 }
 
@@ -165,10 +166,10 @@ impl Pair {
 /// The keys of the demo.
 struct Keys {
     members: Vec<String>,
-    /// What comes when the first of the members go.
+    /// The keys that replace the first of the members.
     newcomers: Vec<String>,
     strangers: Vec<String>,
-    /// Members and absent keys by turns.
+    /// Members and absent keys, alternating.
     asked: Vec<String>,
 }
 
@@ -179,7 +180,7 @@ impl Keys {
         let members: Vec<String> = (0..count).map(|index| stream.member(index)).collect();
         let strangers: Vec<String> =
             (0..count.clamp(200_000, 1_000_000)).map(|index| stream.stranger(index)).collect();
-        // In no order that memory would like.
+        // In an order that caches cannot profit from.
         let member = |index: usize| &members[index * 7919 % members.len().max(1)];
         let asked = (0..LOOKUPS.min(2 * members.len()))
             .map(|index| if index % 2 == 0 { member(index) } else { &strangers[index] }.clone())
@@ -188,13 +189,13 @@ impl Keys {
         Self { members, newcomers, strangers, asked }
     }
 
-    /// The members once the newcomers have taken the places of as many.
+    /// The members after the newcomers have replaced as many of them.
     fn later(&self) -> impl Iterator<Item = &String> {
         self.members.iter().skip(self.newcomers.len()).chain(&self.newcomers)
     }
 }
 
-/// Runs the demo on `keys` keys. `progress` is told the share that is done.
+/// Runs the demo on `keys` keys. Calls `progress` with the share that is done.
 pub fn run(keys: u64, seed: u64, progress: &mut dyn FnMut(f64)) -> Result<Demo, Failure> {
     let keys = keys.max(1);
     let all = Keys::new(keys, seed);
@@ -229,7 +230,7 @@ fn measured(plan: &Plan, chosen: bool, goal: &Goal, keys: &Keys) -> Result<Row, 
     let label = Label::planned(hasher, goal.keys);
     let members = digests(&mut keys.members.iter());
     let filter = plan.params.build_from(label, &members)?;
-    // A copy is all this thread's own, however many have built it.
+    // Several threads may have built the filter, so the memory of a copy is counted, made here.
     let before = memory::held();
     let filter = filter.clone();
     let held = memory::held() - before;
@@ -261,7 +262,8 @@ fn measured(plan: &Plan, chosen: bool, goal: &Goal, keys: &Keys) -> Result<Row, 
     })
 }
 
-/// The filter once some keys were replaced: by removing and inserting where the kind can, otherwise built anew.
+/// The filter after some keys were replaced: by removing and inserting where the kind can,
+/// otherwise built anew.
 fn later(
     filter: &AnyFilter,
     plan: &Plan,
@@ -279,7 +281,7 @@ fn later(
     Ok(later)
 }
 
-/// Lookups in a second, in the quickest of some rounds.
+/// Lookups in a second, in the fastest of several rounds.
 fn per_second(asked: &[String], contains: impl Fn(&str) -> bool) -> f64 {
     let round = |_| {
         let start = Instant::now();

@@ -11,20 +11,20 @@ use crate::keys::KeyStream;
 use crate::memory;
 use crate::papers::statistics::beta_i;
 
-/// A promise that is kept is called broken once in so many times.
+/// The chance that a promise which is kept is reported as broken.
 const DOUBT: f64 = 1e-5;
 /// Lookups whose blocks are counted, of members and of absent keys, over all filters.
 const COUNTED: u64 = 20_000;
-/// Filters built for a goal; fewer of the kind that takes long; more where the rates of filters differ by more than [`SPREAD`] times the root
-/// of their number.
+/// Filters built for a goal: fewer of the kind that takes long, and more where the rates of
+/// filters differ by more than [`SPREAD`] times the root of their number.
 const FILTERS: u64 = 24;
 const SLOW_FILTERS: u64 = 12;
 const MOST_FILTERS: u64 = 20_000;
 const SPREAD: f64 = 0.04;
-/// False positives that are waited for, over all filters.
+/// How many false positives are expected of the lookups, over all filters.
 const PASSED: f64 = 1000.0;
 
-/// Numbers that look random, one after the other.
+/// A stream of pseudorandom numbers.
 struct Random {
     seed: Digest,
     drawn: u64,
@@ -35,7 +35,7 @@ impl Random {
         Self { seed: Digest(number), drawn: 0 }
     }
 
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     fn share(&mut self) -> f64 {
         self.drawn += 1;
         (self.seed.word(self.drawn) >> 11) as f64 / (1_u64 << 53) as f64
@@ -49,14 +49,15 @@ impl Random {
         self.share() < chance
     }
 
-    /// As many of each magnitude.
+    /// A number from `low` to `high`, of every magnitude with the same chance.
     fn magnitude(&mut self, low: f64, high: f64) -> f64 {
         self.between(low.ln(), high.ln()).exp()
     }
 }
 
-/// Goal number `number`: up to so many keys, a rate of at least `least_rate`, any operations and limits. Limits are drawn around what the
-/// information bound asks for, so that some goals are easy, some hard and some impossible.
+/// Goal number `number`: up to `most_keys` keys, a rate of at least `least_rate`, any operations
+/// and limits. Limits are drawn around the information bound, so that some goals are easy, some
+/// hard and some impossible.
 pub fn random_goal(number: u64, most_keys: u64, least_rate: f64) -> Goal {
     let mut random = Random::new(number);
     let keys = random.magnitude(1.0, most_keys as f64).round() as u64;
@@ -100,7 +101,8 @@ pub fn random_goal(number: u64, most_keys: u64, least_rate: f64) -> Goal {
     goal
 }
 
-/// The best plan for a goal, and the goal with limits given way to the nearest that can be had, as often as there is one more in the way.
+/// The best plan for a goal. Where a limit cannot be met, it is replaced by the nearest that can,
+/// again and again; the goal with these limits is returned too.
 pub fn nearest_plan(mut goal: Goal) -> Result<(Plan, Goal), PlanError> {
     loop {
         match choose(&goal) {
@@ -116,49 +118,49 @@ pub fn nearest_plan(mut goal: Goal) -> Result<(Plan, Goal), PlanError> {
     }
 }
 
-/// A promise and the truth.
+/// What was promised, and what was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Promise {
     /// What was promised.
     pub what: &'static str,
-    /// At most this.
+    /// The limit that was promised.
     pub limit: f64,
-    /// The model's word for it.
+    /// What the model predicts.
     pub predicted: f64,
-    /// As it came out: the most of all filters, or their mean where the mean was promised.
+    /// What was measured: the most of all filters, or their mean where the mean was promised.
     pub measured: f64,
-    /// The least that the truth can be, given what chance does to measurements.
+    /// The lower end of the interval of what was measured.
     pub low: f64,
 }
 
 impl Promise {
-    /// Whether it was kept, as far as can be told.
+    /// Whether the measurements agree with the promise.
     pub fn is_kept(&self) -> bool {
         self.low <= self.limit
     }
 
-    /// Whether enough was measured: so well that this many times as much would be told from it, or by so much within the limit that it
-    /// would be within it too.
+    /// Whether the measurement says enough: `times` as much would be told from it, or would still
+    /// be within the limit.
     pub fn is_telling(&self, times: f64) -> bool {
         let high = 2.0 * self.measured - self.low;
         self.low * times >= self.measured || high * times <= self.limit
     }
 
-    /// Of every filter.
+    /// A promise about every filter.
     fn most(what: &'static str, limit: f64, predicted: f64, values: &[f64]) -> Self {
         let measured = values.iter().copied().fold(0.0, f64::max);
         Self { what, limit, predicted, measured, low: measured }
     }
 
-    /// Of the mean of all filters, of which these are some.
+    /// A promise about the mean of all filters, of which `values` are a sample.
     fn mean(what: &'static str, limit: f64, predicted: f64, values: &[f64]) -> Self {
         let (measured, low) = mean_and_low(values);
         Self { what, limit, predicted, measured, low }
     }
 }
 
-/// The mean of numbers drawn from any law, and what the mean of the law is at least: Student's bound. Where a few draws are far above the rest,
-/// as small filters have it, it is lower than it need be.
+/// The mean of a sample, and Student's lower bound on the mean of its distribution. Where a few
+/// values are far above the rest, as with small filters, the bound is lower than it need be.
 fn mean_and_low(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -166,7 +168,7 @@ fn mean_and_low(values: &[f64]) -> (f64, f64) {
     (mean, mean - student(count - 1.0) * (variance / count).sqrt())
 }
 
-/// What Student's t with so many degrees of freedom exceeds once in 1 / [`DOUBT`] times.
+/// The value that Student's t with `degrees` degrees of freedom exceeds with the chance [`DOUBT`].
 fn student(degrees: f64) -> f64 {
     let above = |t: f64| 0.5 * beta_i(0.5 * degrees, 0.5, degrees / (degrees + t * t));
     let (mut low, mut high) = (0.0, 1e6);
@@ -177,14 +179,14 @@ fn student(degrees: f64) -> f64 {
     high
 }
 
-/// How many filters tell enough: more where they differ much.
+/// How many filters are built: more where filters differ much.
 fn filters(plan: &Plan) -> u64 {
     let least = if plan.params.kind() == Kind::Partitioned { SLOW_FILTERS } else { FILTERS };
     let many = (plan.predicted.rate_spread / SPREAD).powi(2).ceil() as u64;
     many.clamp(least, MOST_FILTERS)
 }
 
-/// What was seen of one filter.
+/// What was measured of one filter.
 #[derive(Default)]
 struct Seen {
     lost: f64,
@@ -196,8 +198,8 @@ struct Seen {
     rate: f64,
 }
 
-/// Builds what was planned, again and again with other keys, and measures everything that the goal limits. The counting allocator must be
-/// installed.
+/// Builds the planned filter several times with other keys, and measures everything that the goal
+/// limits. The counting allocator must be installed.
 pub fn measure(
     goal: &Goal,
     plan: &Plan,
@@ -237,7 +239,7 @@ pub fn measure(
     Ok(promises)
 }
 
-/// Builds one filter and looks at it.
+/// Builds one filter and measures it.
 fn see(
     goal: &Goal,
     plan: &Plan,
@@ -252,7 +254,8 @@ fn see(
     let filter = plan.params.build_from(label, &digests)?;
     let mut held = memory::held() - before;
     if !plan.params.kind().can_insert() {
-        // Several threads may have built it, and only the memory of this one is counted: a copy is all its own.
+        // Several threads may have built the filter, and only memory of this thread is counted. So
+        // a copy is made here.
         let before = memory::held();
         let copy = filter.clone();
         held = memory::held() - before;
@@ -293,7 +296,7 @@ fn see(
     Ok(seen)
 }
 
-/// The keys with a share of them replaced, wherever they stand.
+/// The digests after a share `churn` of them, anywhere among them, was replaced by new ones.
 pub fn replaced(digests: &[Digest], churn: f64, stream: KeyStream, hasher: Hasher) -> Vec<Digest> {
     let keys = digests.len() as u64;
     let mut places: Vec<u64> = (0..keys).collect();

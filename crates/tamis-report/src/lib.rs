@@ -1,5 +1,5 @@
-//! Key streams and experiments, as library functions with fixed seeds: `tamis bench` prints them, tests check
-//! them, the report draws them.
+//! Key streams and experiments, as functions with fixed seeds. `tamis bench` prints their results,
+//! tests check them, and the report draws them.
 
 pub mod bench;
 pub mod chart;

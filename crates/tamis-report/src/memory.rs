@@ -1,4 +1,5 @@
-//! A global allocator that knows how much each thread holds: "memory held" is measured, not declared.
+//! A global allocator that counts how much memory each thread holds, so that the memory of a
+//! filter is measured.
 #![allow(unsafe_code)] // A global allocator is an unsafe trait; each block says why it is sound.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,17 +8,20 @@ use std::cell::Cell;
 /// The system's allocator, with a tally for each thread. Install it in a binary:
 ///
 /// ```
+/// use tamis_report::memory::{self, CountingAllocator};
+///
 /// #[global_allocator]
-/// static ALLOCATOR: tamis_report::memory::CountingAllocator = tamis_report::memory::CountingAllocator;
-/// let before = tamis_report::memory::held();
+/// static ALLOCATOR: CountingAllocator = CountingAllocator;
+///
+/// let before = memory::held();
 /// let vec: Vec<u64> = Vec::with_capacity(100);
-/// assert_eq!(tamis_report::memory::held() - before, 800);
+/// assert_eq!(memory::held() - before, 800);
 /// # drop(vec);
 /// ```
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-/// Bytes allocated less bytes freed, the most that was, and the largest single request.
+/// Bytes allocated less bytes freed, the most of it so far, and the largest single request.
 #[derive(Clone, Copy)]
 struct Tally {
     held: i64,
@@ -26,17 +30,19 @@ struct Tally {
 }
 
 thread_local! {
-    // Constant and without a destructor, so that reaching it never allocates.
+    // Constant and without a destructor, so that access to it never allocates.
     static TALLY: Cell<Tally> = const { Cell::new(Tally { held: 0, peak: 0, largest: 0 }) };
 }
 
-/// Bytes that this thread has allocated and not freed. (Memory freed by another thread still counts here.)
+/// Bytes that this thread has allocated and not freed. (Memory freed by another thread still
+/// counts here.)
 pub fn held() -> i64 {
     TALLY.get().held
 }
 
-/// The most bytes that this thread held at once while it ran something, beyond what it held before. A block that grows counts twice, old and new: not every
-/// allocator grows in place.
+/// Runs `run`, and returns the most bytes that this thread held meanwhile, beyond what it held
+/// before. A block that grows counts twice, old and new, because not every allocator grows in
+/// place.
 pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
     let before = held();
     TALLY.set(Tally { peak: before, ..TALLY.get() });
@@ -56,13 +62,13 @@ pub fn forget_largest() {
 
 fn note(change: i64, request: usize) {
     let Tally { held, peak, largest } = TALLY.get();
-    // Both blocks are there while one is copied to the other.
+    // Both blocks exist while one is copied to the other.
     let peak = peak.max(held + change.max(request as i64));
     TALLY.set(Tally { held: held + change, peak, largest: largest.max(request) });
 }
 
-// SAFETY: every call goes to the system's allocator with the caller's own arguments; the tally beside it
-// touches no allocated memory.
+// SAFETY: every call goes to the system's allocator with the caller's own arguments; the tally
+// beside it touches no allocated memory.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as i64, layout.size());

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// One result for each of the seeds 0 to `trials` - 1, in any order, from as many threads as there are processors.
+/// Calls `run` with the seeds 0 to `trials` - 1, on as many threads as there are processors. The
+/// results come in any order.
 ///
 /// # Panics
 ///

@@ -1,8 +1,10 @@
-//! Small files that claim much: every kind, every coder, every length that a file states.
+//! Small files that claim much memory: for every kind, every coder, and every length that a file
+//! states.
 //!
-//! Each is as small as the format allows, has right checksums, and asks for about as much memory as is allowed. Some are legal (an
-//! array of zeros has few bytes), most are lies. Reading must answer or refuse all of them within the memory, and in a time
-//! that the memory and the few bytes justify.
+//! Each is as small as the format allows, has valid checksums, and asks for about as much memory
+//! as is allowed. Some are valid, because an array of zeros takes few bytes; most claim what is
+//! not true. A reader must accept or refuse each within the allowed memory, and in a time that
+//! this memory and the few bytes justify.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -11,7 +13,7 @@ use tamis::wire::{CHUNK, Encoding, MAGIC, Object, VERSION};
 use tamis::{AnyParams, Goal, Kind};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A file that claims much.
+/// A small file that claims much memory.
 #[derive(Debug)]
 pub struct Bomb {
     /// What it is.
@@ -25,7 +27,7 @@ pub struct Bomb {
 /// A section: role, encoding, stored bytes, claimed memory.
 pub type Section = (u8, Encoding, Vec<u8>, u64);
 
-/// A file with these sections and right checksums, whatever they hold.
+/// A file with these sections and valid checksums, whatever the sections hold.
 pub fn file(object: Object, kind: Kind, params: &[u64], sections: &[Section]) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.extend(VERSION.to_le_bytes());
@@ -74,7 +76,7 @@ fn with_length(bytes: &[u8]) -> Vec<u8> {
     [number(bytes.len() as u64), bytes.to_vec()].concat()
 }
 
-/// Frames of every coder that stand for this many bits, or say so.
+/// Frames of every coder for an array of `bits` bits, valid or not.
 fn frames(bits: u64) -> Vec<(&'static str, Vec<u8>)> {
     let headed =
         |id: u8, ones: u64, payload: &[u8]| [vec![id], number(ones), payload.to_vec()].concat();
@@ -112,7 +114,7 @@ fn frames(bits: u64) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The params of a planned filter by their numbers.
+/// The params of a filter planned for `keys` keys and `rate`.
 fn planned(kind: Kind, keys: u64, rate: f64) -> AnyParams {
     AnyParams::plan(kind, &Goal::rate(keys, rate)).expect("a plan")
 }
@@ -134,14 +136,14 @@ fn table_bytes(params: &AnyParams) -> u64 {
     }
 }
 
-/// Files that claim about as much memory as is allowed.
+/// Files that claim about `memory` bytes of memory.
 ///
 /// # Panics
 ///
 /// When a planned filter cannot be planned.
 pub fn bombs(memory: u64) -> Vec<Bomb> {
     let mut bombs = Bombs(Vec::new());
-    // What arrays leave for the frame itself and for lines.
+    // The arrays leave some memory for the frame itself and for whole lines.
     let bits = (memory - (1 << 16)) / 64 * 64 * 8;
     for (name, frame) in frames(bits) {
         bombs.arrays(name, &frame, bits);
@@ -175,13 +177,13 @@ fn ids() -> Section {
     (0, Encoding::Trimmed, vec![7; 32], 32)
 }
 
-/// So many identities, their gaps and their counts.
+/// A list that claims `claimed` identities, with these gaps and counts.
 fn groups(claimed: u64, gaps: &[u8], counts: &[u8]) -> Vec<u8> {
     let gaps = if claimed == 0 { Vec::new() } else { with_length(gaps) };
     [number(claimed), gaps, counts.to_vec()].concat()
 }
 
-/// Identities with how many they claim to be.
+/// Lists of identities: a name, the number of identities that is claimed, and the bytes.
 fn lists() -> Vec<(&'static str, u64, Vec<u8>)> {
     let often = [vec![3], with_length(&[0x10]), number(u64::MAX).repeat(3)].concat();
     vec![
@@ -206,7 +208,7 @@ impl Bombs {
         self.0.push(Bomb { name, bytes, delta: true });
     }
 
-    /// A frame as the array of every kind that has one, and as a change of it.
+    /// Adds `frame` as the array of every kind that has one, and as a change of it.
     fn arrays(&mut self, name: &str, frame: &[u8], bits: u64) {
         let array = || packed(0, frame.to_vec(), bits / 8);
         let change = || packed(1, frame.to_vec(), bits / 8);
@@ -223,7 +225,7 @@ impl Bombs {
         }
     }
 
-    /// A frame as the choices of a partitioned filter.
+    /// Adds `frame` as the choices of a partitioned filter.
     fn choices(&mut self, name: &str, frame: &[u8], bits: u64) {
         for (candidates, hashes, fields) in [(3, 1, 2), (2, 1, 2), (4, 2, 4), (5, 2, 6)] {
             let groups = bits / fields;
@@ -235,7 +237,7 @@ impl Bombs {
         }
     }
 
-    /// Counters of every width, with these bytes as their planes.
+    /// Adds counters with `planes` as the bytes of their planes.
     fn planes(&mut self, name: &str, planes: &[u8], width: u64, bits: u64) {
         let counters = bits / width * 3 / 4;
         let section = packed(0, planes.to_vec(), (counters * width).div_ceil(64) * 8);
@@ -243,7 +245,7 @@ impl Bombs {
         self.filter(name, Kind::Counting, &[counters, 3, width], &[section]);
     }
 
-    /// A frame as the first plane of counters.
+    /// Adds `frame` as the first plane of counters.
     fn counters(&mut self, name: &str, frame: &[u8], bits: u64) {
         let full = with_length(&[0x84, 0]).repeat(400);
         for width in [1, 2, 4, 8, 16] {
@@ -264,7 +266,7 @@ impl Bombs {
         }
     }
 
-    /// Changes of counters.
+    /// Adds changes of counters.
     fn steps(&mut self, memory: u64) {
         for claimed in [0, 700, 800, memory / 16] {
             let gaps = [number(claimed), with_length(&[0; 100])].concat();
@@ -275,10 +277,11 @@ impl Bombs {
         }
     }
 
-    /// Tables of a kind that keeps identities, with few of them.
+    /// Adds tables of a kind that keeps identities, with few identities in them.
     fn identities(&mut self, kind: Kind, memory: u64) {
         for rate in [0.5_f64, 0.01] {
-            // About what they take, so that they come close to the memory or go beyond it.
+            // About what a key takes, so that some tables come close to `memory` and others exceed
+            // it.
             let per_key = 1.4 * (2.5 - rate.log2());
             let most = (memory as f64 * 8.0 / per_key) as u64;
             for keys in [most / 2, most] {
@@ -295,7 +298,7 @@ impl Bombs {
         }
     }
 
-    /// Identities that go and come.
+    /// Adds deltas of identities that go and come.
     fn moves(&mut self, kind: Kind) {
         let universe = 1 << 40;
         let params: &[u64] = if kind == Kind::BlockedRank { &[universe] } else { &[universe, 8] };
@@ -309,7 +312,7 @@ impl Bombs {
         }
     }
 
-    /// Blocks behind which more lies than the claim says.
+    /// Adds tables whose back tables take more than the file claims.
     fn hidden_backs(&mut self, memory: u64) {
         for (share, per_block) in [(2, 256), (4, 256), (2, 40), (1, 1)] {
             let blocks = memory / 64 / share;
@@ -322,7 +325,7 @@ impl Bombs {
         }
     }
 
-    /// Positions of a compressed filter.
+    /// Adds positions of a compressed filter.
     fn positions(&mut self, memory: u64) {
         let all = [(1 << 62, 0), (1 << 62, 50), (1 << 62, memory / 8), (1 << 20, 1 << 20)];
         for (positions, ones) in all {
@@ -333,7 +336,7 @@ impl Bombs {
     }
 }
 
-/// Processor time of this thread. (Elsewhere than on Linux the time that has passed.)
+/// The processor time of this thread; on other systems than Linux, the time that has passed.
 ///
 /// # Panics
 ///

@@ -20,7 +20,7 @@ pub fn files() -> Vec<PathBuf> {
     ending_in("tamis")
 }
 
-/// Small golden filters in the form that only large ones are written in.
+/// Small golden filters in the form that only large filters are otherwise written in.
 ///
 /// # Panics
 ///
@@ -70,8 +70,8 @@ pub fn check(path: &Path) {
     assert_eq!(describe(&filter), pinned, "{} answers otherwise", path.display());
 }
 
-/// What is pinned of a filter: its content id, and the first 20 decimal numbers from 1,000,000 on that it
-/// takes for members.
+/// What a golden file pins of a filter: its content id, and the first 20 decimal numbers from
+/// 1,000,000 on for which it answers yes.
 pub fn describe(filter: &AnyFilter) -> String {
     let mut text = format!("content id {}\nkeys {}\n", filter.content_id(), filter.keys());
     let strangers = (1_000_000..50_000_000_u64).map(|number| number.to_string());

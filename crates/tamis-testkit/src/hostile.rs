@@ -7,20 +7,21 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::bombs;
 
-/// What a decoder may hold beyond its limit, and beyond the input where that is raw: its own bookkeeping.
+/// The bytes that a decoder may hold for itself, beyond its limit or the length of raw input.
 const SLACK: u64 = 1 << 20;
 const RAW_SLACK: u64 = 16 << 10;
-/// What it may spend on input that is not raw, and so may stand for more than it is long.
+/// The limits for input that is not raw, and that may stand for more bytes than it has.
 pub const LIMITS: Limits = Limits::memory(4 << 20);
 
-/// Whether all sections of a header that is whole are raw.
+/// Whether the header is complete and all its sections are raw.
 pub fn is_raw(bytes: &[u8]) -> bool {
     let mut source = bytes;
     let frame = Frame::read(&mut source, LIMITS);
     frame.is_ok_and(|frame| frame.header().sections.iter().all(|it| it.encoding == Encoding::Raw))
 }
 
-/// Decodes and checks that no more was held at any time than the input or the limits can justify.
+/// Decodes, and checks that the decoder never held more memory than the input or the limits
+/// justify.
 ///
 /// # Panics
 ///
@@ -43,8 +44,9 @@ pub fn decode_delta(bytes: &[u8]) -> Result<Delta, WireError> {
     result
 }
 
-/// Uses a filter that was accepted in every way, and checks that it keeps its laws and holds no more meanwhile than the limit or, where
-/// it grows, an old and a new one twice as large.
+/// Calls every method of a filter that was accepted, and checks that it keeps its laws. Meanwhile
+/// it may hold no more memory than the limit or, where it grows, than an old filter and a new one
+/// twice as large.
 ///
 /// # Panics
 ///
@@ -80,7 +82,7 @@ pub fn use_fully(mut filter: AnyFilter) {
     assert!(held + peak <= most, "{} held {held} and {peak} in use", filter.kind().name());
 }
 
-/// Numbers that are wrong in many places.
+/// A number that is invalid in many places.
 fn strange(random: u64) -> u64 {
     let power = 1_u64 << (random >> 8 & 63);
     match random & 7 {
@@ -94,8 +96,9 @@ fn strange(random: u64) -> u64 {
     }
 }
 
-/// The bytes of a valid file after one to four changes, with right checksums: bytes, params, claimed lengths, data that is cut, longer, or
-/// repeated. `None` if nothing readable came of it.
+/// The bytes of a valid file after one to four changes, with valid checksums. Bytes, params and
+/// claimed lengths are changed; data is cut, extended or repeated. `None` if the header cannot be
+/// read any more.
 pub fn mutated(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
     let mut turn = 0;
     let mut random = || {
@@ -131,7 +134,8 @@ pub fn mutated(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
                     };
                 }
             }
-            // An array that becomes larger, up to all that is allowed, with the claim that goes with it; as it is, or of zeros only.
+            // Makes an array larger, up to all that is allowed, and changes its claimed length
+            // accordingly. The array keeps its bytes or has only zeros.
             4 => {
                 let all = LIMITS.memory / (*decoded).max(1);
                 let factor = if random() % 2 == 0 { all } else { 1 << (random() % 16) };
@@ -174,7 +178,7 @@ pub fn mutated(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
     Some(bombs::file(object, header.kind, &params, &sections))
 }
 
-/// Every truncation and every changed byte of valid bytes must be refused.
+/// Checks that every truncation and every changed byte of valid bytes is refused.
 ///
 /// # Panics
 ///
@@ -196,7 +200,7 @@ pub fn attack(bytes: &[u8]) {
     assert!(decode(&copy).is_err(), "a byte too many, and accepted");
 }
 
-/// The bytes with a lie in the header, whose checksum is made right again.
+/// The bytes after `lie` changed the header, with a valid checksum.
 pub fn forge(bytes: &[u8], lie: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut forged = bytes.to_vec();
     let len = 48 + 8 * usize::from(bytes[14]) + 40 * usize::from(bytes[15]);
@@ -206,7 +210,8 @@ pub fn forge(bytes: &[u8], lie: impl FnOnce(&mut [u8])) -> Vec<u8> {
     forged
 }
 
-/// The bytes with every checksum made right, as far as the header makes sense: so that a fuzzer gets behind them.
+/// The bytes with every checksum made valid, as far as the header makes sense, so that a fuzzer
+/// gets past the checksums.
 pub fn repair(bytes: &[u8]) -> Option<Vec<u8>> {
     let (params, sections) = (usize::from(*bytes.get(14)?), usize::from(*bytes.get(15)?));
     let table = 48 + 8 * params;

@@ -7,7 +7,7 @@ use tamis::{Absent, Digest, Hasher, Insert, Limits, Remove, SharedBytes, Stored}
 use tamis_report::keys::KeyStream;
 use tamis_report::memory;
 
-/// Checks every law that an inserting filter keeps, with so many keys.
+/// Checks every law that an inserting filter keeps, with `keys` keys.
 ///
 /// # Panics
 ///
@@ -81,7 +81,7 @@ where
     assert_eq!(decoded.content_id(), filter.content_id());
     assert_eq!(decoded.encode().to_vec(), bytes, "encoding again gives other bytes");
 
-    // Whether a vector of bytes lies on a word boundary is the allocator's choice: it does in practice.
+    // The allocator decides whether a vector of bytes is aligned to words. In practice it is.
     let shared: SharedBytes = Arc::new(bytes);
     let mut opened = F::open(&shared).expect("own bytes, in place");
     let same = |&digest: &Digest| opened.contains_digest(digest) == filter.contains_digest(digest);
@@ -105,7 +105,7 @@ fn check_memory<F: Stored + Insert>(make: impl Fn(Hasher) -> F, hasher: Hasher, 
     assert_eq!(filter.footprint() as i64, 8 * (memory::held() - before), "footprint when filled");
 }
 
-/// Checks the laws of removal on a filter whose counters do not saturate with so many keys.
+/// Checks the laws of removal on a filter whose counters do not saturate with `keys` keys.
 ///
 /// # Panics
 ///
@@ -139,7 +139,8 @@ where
     filter.validate().expect("valid when emptied");
 }
 
-/// A batch removes what its digests one by one would: members, strangers that are refused, members that are gone by now.
+/// Checks that a batch removes what its digests would remove one by one: members, absent keys that
+/// are refused, and members that have been removed before.
 fn check_removal_batches<F>(filled: &F, members: &[Digest], strangers: &[Digest])
 where
     F: Stored + Remove + Clone + PartialEq + Debug,
@@ -148,7 +149,8 @@ where
     let half = &members[..members.len() / 2];
     let mixed: Vec<Digest> = half.iter().chain(strangers).chain(half).copied().collect();
     let (mut batched, mut single) = (filled.clone(), filled.clone());
-    // A second removal that succeeds may take another member's place, so the two are compared, not counted.
+    // A second removal that succeeds may remove another member, so the two filters are compared
+    // and members are not counted.
     let removed = mixed.iter().filter(|&&digest| single.remove_digest(digest).is_ok()).count();
     assert_eq!(batched.remove_many(&mixed), removed as u64);
     assert_eq!(batched, single, "a batch is not its keys one by one");

@@ -1,5 +1,6 @@
-//! What the tests of every filter share: the law suite, random histories against an exact multiset, attacks on
-//! the decoder, golden files, printed numbers. Used from `tests/`, never from the library.
+//! What the tests of every filter share: the law suite, random histories against an exact
+//! multiset, attacks on the decoder, golden files, printed numbers. Used from `tests/`, never from
+//! the library.
 //!
 //! Test binaries that use it install the counting allocator:
 //!
@@ -14,7 +15,7 @@ pub mod laws;
 pub mod model;
 pub mod printed;
 
-/// Makes "memory held" measurable in a test binary.
+/// Installs the allocator that counts the memory held, in a test binary.
 #[macro_export]
 macro_rules! install_counting_allocator {
     () => {

@@ -1,6 +1,6 @@
-//! Computed values against numbers as they are printed.
+//! Compares computed values with numbers as they are printed.
 
-/// Within half a unit of the last printed place.
+/// Checks that a value is within half a unit of the last printed digit.
 ///
 /// # Panics
 ///
@@ -10,7 +10,7 @@ pub fn close(value: f64, printed: f64, half_unit: f64) {
     assert!((value - printed).abs() <= half_unit, "{value} is not {printed}");
 }
 
-/// As printed to so many significant digits.
+/// Checks that a value agrees with the printed one to `digits` significant digits.
 ///
 /// # Panics
 ///

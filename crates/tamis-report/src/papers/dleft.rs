@@ -1,5 +1,5 @@
 //! Paper 003, Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for
-//! Counting Bloom Filters", ESA 2006: full insertions while the table settles, moves, keys with
+//! Counting Bloom Filters", ESA 2006: full insertions before the steady state, moves, keys with
 //! equal identities, and what a standard counting filter would do instead.
 //!
 //! The symbols are those of `dleft/model.rs` in the library, which has the fluid limit, the rate
@@ -18,17 +18,17 @@ use tamis::internals::math::gamma::ln_choose;
 use tamis::internals::math::ode::rk4;
 use tamis::internals::math::tail::{poisson_above, poisson_pmf};
 
-/// What a standard counting filter spends on a counter.
+/// Bits of a counter of a standard counting filter.
 const COUNTER_BITS: f64 = 4.0;
 
-/// Like [`Loads::steady`] for buckets of `cells`, where a key whose choices are all full takes the
-/// place of a key in its first bucket that can move to another of its own choices.
+/// Like [`Loads::steady`] for buckets of `cells` cells, where a key whose choices are all full
+/// takes the place of a key in its first bucket, if that can move to another of its own choices.
 ///
 /// The paper reports such moves (section 5.2) without a model. Ours: in a full insertion, of
 /// chance F, the c keys of the first bucket are tried in turn, as if each chose its other buckets
 /// anew, and the first that finds room takes the leftmost. Above load 7.25 of 8 the choices are
 /// less fresh than that, see [`unresolved_chance`]. Keys that find no room are not in the table,
-/// so that the mean falls behind `load` where they are many. Tested by `moves`.
+/// so the mean is below `load` where there are many of them. Tested by `moves`.
 pub fn steady_with_moves(subtables: usize, cells: usize, load: f64) -> Loads {
     let (load, cells) = (sane(load), cells.clamp(1, MAX_HEIGHTS));
     let mut loads = Loads::empty(subtables, cells);
@@ -49,17 +49,17 @@ pub fn steady_with_moves(subtables: usize, cells: usize, load: f64) -> Loads {
     loads
 }
 
-/// Mean number of occupied cells of a bucket.
+/// The mean number of occupied cells of a bucket.
 pub fn mean(loads: &Loads) -> f64 {
     (1..loads.shares.len() / loads.subtables).map(|i| loads.at_least(i)).sum()
 }
 
 /// Expected full insertions in S `updates` that begin right after the insertions: d B times the
-/// integral of F over time, with S / (d B) to its end.
+/// integral of F over time, up to the time S / (d B).
 ///
 /// The paper takes S times the share of buckets above c in the steady state (section 5.2; notes,
-/// erratum). The steady state is reached within a few L of time, and taken for granted after 16 L.
-/// `load` is the [`effective_load`](tamis::internals::dleft::model::effective_load). Tested by
+/// erratum). The steady state is reached after a time of a few L, and assumed after 16 L. `load`
+/// is the [`effective_load`](tamis::internals::dleft::model::effective_load). Tested by
 /// `full_insertions`.
 pub fn expected_full(subtables: usize, cells: usize, load: f64, buckets: u64, updates: u64) -> f64 {
     let load = sane(load);
@@ -95,15 +95,16 @@ pub fn expected_full(subtables: usize, cells: usize, load: f64, buckets: u64, up
 ///
 /// Not in the paper. Ours: F times the chance that all c keys of a full first bucket are stuck,
 /// their other choices P all full, in the state of [`steady_with_moves`]. The number of stuck keys
-/// is taken for a birth-death chain, because a full insertion leaves a stuck key where a free one
-/// was, so that P^c would be ten times too low. Per unit of time a stuck key gets free at the rate
+/// is modelled as a birth-death chain, because a full insertion leaves a stuck key where a free
+/// one was; P^c would be ten times too low. Per unit of time a stuck key gets free at the rate
 /// mu = (d-1) c / L, at which full buckets lose a key; a free one gets stuck at lambda = mu P /
 /// (1-P), which keeps P where it is; a key is replaced at the rate 1 / L by one that found the
 /// others no emptier than c - 1 and is stuck with the chance Q = P / prod x\[c-1\]\[j\]; and full
 /// insertions come at the rate d P.
 ///
-/// Low: simulations of independent choices, for 2, 4 and 8 subtables and buckets of 4, 8 and 15
-/// cells, find 1 to 2 times as many, which is what 0.02 of load do at 7.5 of 8. Tested by `moves`.
+/// The result is low: simulations of independent choices, for 2, 4 and 8 subtables and buckets of
+/// 4, 8 and 15 cells, find 1 to 2 times as many. At a load of 7.5 of 8, a load that is higher by
+/// 0.02 has the same effect. Tested by `moves`.
 pub fn unresolved_chance(subtables: usize, cells: usize, load: f64) -> f64 {
     let (load, cells) = (sane(load), cells.clamp(1, MAX_HEIGHTS));
     let loads = steady_with_moves(subtables, cells, load);
@@ -144,8 +145,8 @@ pub fn equal_sets(identities: f64, keys: u64, count: u64) -> f64 {
     libm::exp(ln_choose(keys, count) - (count - 1) as f64 * libm::log(identities))
 }
 
-/// [`equal_sets`] that appear at the start or in one of `updates` updates, each of which completes
-/// count / n of what there is. Tested by `equal_identities`.
+/// [`equal_sets`] that appear at the start or in one of `updates` updates. Each update completes
+/// count / n of the expected sets. Tested by `equal_identities`.
 pub fn equal_sets_during(identities: f64, keys: u64, count: u64, updates: u64) -> f64 {
     let each = count as f64 * updates as f64 / keys.max(1) as f64;
     equal_sets(identities, keys, count) * (1.0 + each)
@@ -186,7 +187,8 @@ pub fn counting_rate_for_bits(bits_per_key: f64) -> f64 {
     libm::exp2(-LN_2 * bits_per_key / COUNTER_BITS)
 }
 
-/// Its inverse: bits for each key at a rate. Tested by `against_counting`.
+/// The inverse of [`counting_rate_for_bits`]: bits for each key at a rate. Tested by
+/// `against_counting`.
 pub fn counting_bits_for_rate(rate: f64) -> f64 {
     -libm::log2(rate) * COUNTER_BITS / LN_2
 }
@@ -200,10 +202,10 @@ pub fn counting_overflows(counters: u64, hashes: u32, keys: u64, updates: u64) -
     counters_that_reach(16, counters, hashes, keys, updates)
 }
 
-/// Expected counters of a standard counting filter that have this height at the start, and that
-/// are raised to it in `updates` updates. The paper's experiment saw 12 in 16 trials of 10,000,
-/// and 13 in one (section 5.1). Poisson counters, in the limit of many. Tested by
-/// `largest_counters`.
+/// The expected number of counters of a standard counting filter that have this height at the
+/// start, or are raised to it in `updates` updates. The paper's experiment saw 12 in 16 trials of
+/// 10,000, and 13 in one (section 5.1). Counters are taken as Poisson, in the limit of many.
+/// Tested by `largest_counters`.
 pub fn counters_that_reach(
     height: u64,
     counters: u64,

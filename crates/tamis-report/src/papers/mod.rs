@@ -1,8 +1,8 @@
-//! What the papers say beside what the library is made of: formulas of their bounds, figures and
-//! comparisons, and the structures that they only compare with.
+//! What the papers say and no filter needs: formulas of their bounds, figures and comparisons, and
+//! the structures that they only compare with.
 //!
-//! The library has the formulas that plan filters; those here are for the report, the tests and
-//! the bench. They are built on the library's, which they reach through `tamis::internals`.
+//! The library has the formulas that filters are planned with. Those here are for the report, the
+//! tests and the bench. They use those of the library, through `tamis::internals`.
 
 pub mod balanced;
 pub mod compressed;

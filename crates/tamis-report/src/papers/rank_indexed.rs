@@ -1,5 +1,5 @@
-//! Paper 000, Hua, Zhao, Lin, Xu, "Rank-Indexed Hashing", ICNP 2008: what it says beside what
-//! plans are made of.
+//! Paper 000, Hua, Zhao, Lin, Xu, "Rank-Indexed Hashing", ICNP 2008: the formulas that plans do
+//! not need.
 //!
 //! The symbols are those of `rank_indexed/model.rs` in the library, which has the formulas of
 //! sizes, rates and overflows. The tests named below are in `tests/library/papers_rank_indexed.rs`
@@ -15,9 +15,9 @@ pub fn trimmed_bits_per_key(layout: &Layout, keys: u64) -> f64 {
 }
 
 /// The shares of buckets with a level-2 and with a level-3 extension: Pr[Bin(n, 1/B) > W1] and the
-/// same for W2. The bucket of an absent key is a random one, so a lookup that misses reads at most
-/// 1 plus their sum records on average. The paper prints the Poisson limit of these shares in
-/// Table I. Tested by `table_one`.
+/// same for W2. The bucket of an absent key is random, so a lookup that misses reads at most 1
+/// plus their sum records on average. The paper prints the Poisson limit of these shares in Table
+/// I. Tested by `table_one`.
 pub fn extension_share(layout: &Layout, keys: u64) -> (f64, f64) {
     let share = 1.0 / layout.buckets as f64;
     let w1 = u64::from(layout.level1);

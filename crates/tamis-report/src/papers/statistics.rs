@@ -1,9 +1,9 @@
-//! Confidence intervals for a measured rate, the normal quantile, and the other side of the
+//! Confidence intervals for a measured rate, the normal quantile, and the complements of the
 //! library's tails and incomplete functions.
 //!
-//! As in the library every transcendental goes through `libm`, and no function panics: an argument
-//! outside the stated domain gives NaN or a documented value. Tested by `tests/library/math.rs` of
-//! the testkit.
+//! As in the library, every transcendental function is that of `libm`, and no function panics: an
+//! argument outside the stated domain gives NaN or a documented value. Tested by
+//! `tests/library/math.rs` of the testkit.
 
 use tamis::internals::math::gamma::{
     Tail, ln_beta_lower, ln_complement, ln_gamma_p, smaller_gamma,
@@ -11,9 +11,9 @@ use tamis::internals::math::gamma::{
 use tamis::internals::math::solve::bisect;
 
 /// The Clopper-Pearson interval for the success probability after `successes` of `trials`: it
-/// covers the truth with at least this `confidence`, in [0, 1]. Relative error below 1e-9 for up
-/// to 1e10 trials. No trials give (0, 1); more successes than trials, or a confidence outside
-/// [0, 1], give NaN twice.
+/// contains the true probability with at least this `confidence`. The relative error is below 1e-9
+/// for up to 1e10 trials. Without trials it is (0, 1). More successes than trials, or a confidence
+/// outside 0 to 1, give NaN twice.
 pub fn exact_interval(successes: u64, trials: u64, confidence: f64) -> (f64, f64) {
     if successes > trials || !(0.0..=1.0).contains(&confidence) {
         return (f64::NAN, f64::NAN);
@@ -28,13 +28,13 @@ pub fn exact_interval(successes: u64, trials: u64, confidence: f64) -> (f64, f64
     (low, high)
 }
 
-/// The log-odds of the probability at which this many `hits` or more have the chance `miss`; the
-/// unknown is the log-odds because rates near 0 and near 1 must keep their digits alike.
+/// The log-odds of the probability at which `hits` hits or more have the chance `miss`. It is
+/// solved for the log-odds, so that rates near 0 and near 1 keep their digits.
 fn lower_logit(hits: u64, others: u64, miss: f64) -> f64 {
     let (a, b) = (hits as f64, others as f64 + 1.0);
     let ln_miss = libm::log(miss);
     let excess = |t: f64| ln_beta_lower(a, b, logistic(t), logistic(-t)) - ln_miss;
-    // Both ends are far outside what a miss of 1e-16 and u64 trials can reach.
+    // No solution for u64 trials and a miss of 1e-16 is near either end.
     bisect(excess, -300.0, 300.0, 1e-12).unwrap_or(f64::NAN)
 }
 

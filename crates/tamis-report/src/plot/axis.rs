@@ -1,4 +1,4 @@
-//! From values to places, and the round numbers on the way.
+//! Axes: from values to places, and the round numbers between.
 
 /// How values are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Axis {
     pub label: String,
     /// How values are spread.
     pub scale: Scale,
-    /// What the axis spans; if nothing is said, all values with a margin.
+    /// What the axis spans; if `None`, all values with a margin.
     pub span: Option<(f64, f64)>,
 }
 
@@ -31,7 +31,7 @@ impl Axis {
         Self { label: label.into(), scale: Scale::Log, span: None }
     }
 
-    /// The same axis over a span that is given.
+    /// The same axis over a given span.
     #[must_use]
     pub fn over(mut self, least: f64, most: f64) -> Self {
         self.span = Some((least, most));
@@ -53,7 +53,7 @@ impl Axis {
             (unspread(scale, least - margin), unspread(scale, most + margin))
         });
         if !(least < most && least.is_finite() && most.is_finite()) {
-            // Nothing to draw; any axis will do.
+            // There is nothing to draw; any axis serves.
             (least, most) = (1.0, 10.0);
         }
         Laid { scale, least: spread(scale, least), most: spread(scale, most), from, to }
@@ -87,7 +87,7 @@ impl Laid {
     /// The place of a value, if it is on the axis.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         let share = (spread(self.scale, value) - self.least) / (self.most - self.least);
-        // What lies on an end may miss it by a rounding.
+        // A value at an end may miss it by rounding.
         (-1e-9..=1.0 + 1e-9).contains(&share).then_some(self.from + share * (self.to - self.from))
     }
 
@@ -153,7 +153,7 @@ impl Laid {
 pub(super) fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 || (1e-3..1e5).contains(&size) {
-        // As many places as it has, and no more than count.
+        // As many decimal places as it has, without zeros at the end.
         let text = format!("{value:.6}");
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }

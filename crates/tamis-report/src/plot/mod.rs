@@ -1,5 +1,5 @@
-//! Plots as SVG: lines and marks over linear and logarithmic axes, with values on hover and a legend that
-//! stands under the data and so never covers it.
+//! Plots as SVG: lines and marks over linear and logarithmic axes, with values on hover and a
+//! legend below the data, so that it never covers them.
 //!
 //! ```
 //! use tamis_report::plot::{Axis, Plot, Series};
@@ -18,10 +18,10 @@ use std::fmt::Write;
 pub use axis::{Axis, Scale};
 use axis::{Laid, short};
 
-/// How plots look: classes, so that a page says it once, in light and in dark.
+/// The style of plots, as classes, so that a page has it once. Light and dark.
 ///
-/// The colours are Okabe and Ito's, which people with any colour vision can tell apart; their black turns white in
-/// the dark, and grey stands for their yellow, which nobody sees on white.
+/// The colours are Okabe and Ito's, which people with any colour vision can tell apart; their
+/// black turns white in the dark, and grey replaces their yellow, which is hard to see on white.
 pub const STYLE: &str = "\
 .plot{--c0:#0072B2;--c1:#D55E00;--c2:#009E73;--c3:#CC79A7;--c4:#E69F00;--c5:#56B4E9;--c6:#000;--c7:#888;\
 --ink:#222;--faint:#ddd;--ground:#fff}\
@@ -47,7 +47,7 @@ const LEGEND_LINE: f64 = 20.0;
 /// How the points of a series are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Not at all; they still tell their values on hover.
+    /// Not marked; points still show their values on hover.
     None,
     /// A disc.
     Disc,
@@ -79,16 +79,17 @@ impl From<(f64, f64)> for Point {
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// In the order in which a line joins them. One that is not a number breaks the line.
+    /// The points, in the order in which a line joins them. A point that is not a number breaks
+    /// the line.
     pub points: Vec<Point>,
-    /// Joined by a line or not.
+    /// Whether a line joins the points.
     pub joined: bool,
     /// How points are marked.
     pub mark: Mark,
-    /// The number of its colour; if nothing is said, its place among the series of the plot.
+    /// The number of its colour; if `None`, its place among the series of the plot.
     pub colour: Option<usize>,
-    /// The number of its dashes, 0 for none; if nothing is said, none, or where the colour is not said either, each round of
-    /// colours has its own.
+    /// The number of its dashes, 0 for none. If `None`, there are no dashes; but if `colour` is
+    /// `None` too, each round of colours has its own dashes.
     pub dashes: Option<usize>,
 }
 
@@ -121,7 +122,7 @@ impl Series {
         Self::line(name, [(f64::NEG_INFINITY, y), (f64::INFINITY, y)])
     }
 
-    /// The same series marked otherwise.
+    /// The same series with another mark.
     #[must_use]
     pub fn marked(mut self, mark: Mark) -> Self {
         self.mark = mark;
@@ -162,7 +163,7 @@ impl Plot {
         Self { title: title.into(), across, up, series: Vec::new() }
     }
 
-    /// With one series more.
+    /// The same plot with one more series.
     #[must_use]
     pub fn with(mut self, series: Series) -> Self {
         self.series.push(series);
@@ -254,7 +255,7 @@ impl Plot {
         );
     }
 
-    /// As many as the longest name leaves room for.
+    /// As many columns as the longest name leaves room for.
     fn legend_columns(&self) -> usize {
         let longest =
             self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
@@ -300,7 +301,7 @@ impl Look {
             let mut path = String::new();
             let mut pen = 'M';
             for point in &series.points {
-                // An endless point is where a level line leaves the plot.
+                // An infinite point is where a level line leaves the plot.
                 let x = if point.x.is_infinite() {
                     Some(across.near(point.x))
                 } else {
@@ -387,7 +388,7 @@ fn put(svg: &mut String, element: std::fmt::Arguments) {
     let _ = writeln!(svg, "{element}");
 }
 
-/// A value on hover: four digits that count.
+/// A value on hover, to four significant digits.
 fn told(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return short(value);

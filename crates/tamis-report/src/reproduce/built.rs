@@ -1,4 +1,4 @@
-//! Filters of every kind, planned for a rate, built, checked and measured.
+//! Filters of every kind that are planned for a rate, built, checked and measured.
 
 use std::sync::OnceLock;
 
@@ -18,11 +18,11 @@ pub(super) const KEYS: u64 = 100_000;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Predicted {
     pub(super) rate: f64,
-    /// The deviation of ln(rate) from filter to filter.
+    /// The standard deviation of ln(rate) from filter to filter.
     spread: f64,
     pub(super) bits_per_key: f64,
     pub(super) packed_bits_per_key: f64,
-    /// The deviation of it from filter to filter.
+    /// The standard deviation of the packed bits from filter to filter.
     packed_spread: f64,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Predicted {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct One {
     predicted: Predicted,
-    /// By the allocator.
+    /// Counted by the allocator.
     bits_per_key: f64,
     packed_bits_per_key: f64,
     passed: u64,
@@ -45,7 +45,7 @@ pub(super) struct Built {
 }
 
 impl Built {
-    /// The measured rate, with what filters of this kind differ by.
+    /// The measured rate. Its interval includes the spread between filters of this kind.
     pub(super) fn rate(&self) -> Estimate {
         let passed = self.filters.iter().map(|filter| filter.passed).sum();
         let queries = self.filters.iter().map(|filter| filter.queries).sum();
@@ -58,7 +58,7 @@ impl Built {
         Estimate::exact(bits.fold(0.0, f64::max))
     }
 
-    /// Bytes of the packed form, with what they differ by.
+    /// Bits per key of the packed form. The interval includes the spread between filters.
     pub(super) fn packed_bits_per_key(&self) -> Estimate {
         let bits: f64 = self.filters.iter().map(|filter| filter.packed_bits_per_key).sum();
         let error = reach() * self.predicted.packed_spread / self.root();
@@ -84,7 +84,7 @@ fn plan(kind: Kind, rate: f64) -> Option<(AnyParams, Predicted)> {
     Some((params, predicted))
 }
 
-/// What filters are built for: to be asked, or only to be weighed.
+/// What filters are built for: to measure rates, or only sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Asked,
@@ -95,16 +95,16 @@ fn name(purpose: Purpose, kind: Kind, rate: f64) -> String {
     format!("{purpose:?} {} {rate:e}", kind.name()).to_lowercase()
 }
 
-/// Builds filters, checks that every key is found, and asks for so many absent keys that rows with an interval of three percent
-/// come of it. Nothing comes of it where a kind cannot have this rate.
+/// Builds filters, checks that every key is found, and looks up enough absent keys for an interval
+/// of three percent. There is no result where a kind cannot reach `rate`.
 pub(super) fn asked(kind: Kind, rate: f64, effort: Effort) -> Experiment {
-    // An interval of two percent, or less where it is cheap.
+    // Enough for an interval of two percent, or less where it is cheap.
     let passing = effort.pick(500.0, 100_000.0, if rate < 5e-4 { 80_000.0 } else { 120_000.0 });
     // The largest rate of a blocked-rank filter, whatever is asked for, is 0.42%.
     let rate_at_most = if kind == Kind::BlockedRank { rate.min(4e-3) } else { rate };
-    // Where many pass, more cost nothing: the spread of the filters is all that is left.
+    // Where many pass, more queries cost little, and only the spread between filters is left.
     let queries = (passing / rate_at_most).max(effort.pick(1e4, 2e6, 2e7));
-    // Partitioned filters take seconds to build: fewer, and more questions for each.
+    // Partitioned filters take seconds to build: there are fewer, with more queries for each.
     let (filters, queries) = match kind {
         Kind::Partitioned => (effort.pick(1, 1, 8), 2.5 * queries),
         _ => (effort.pick(1, 8, 64), queries),
@@ -113,7 +113,7 @@ pub(super) fn asked(kind: Kind, rate: f64, effort: Effort) -> Experiment {
     experiment(Purpose::Asked, kind, rate, filters, queries)
 }
 
-/// The same where only sizes are of interest.
+/// The same for sizes only.
 pub(super) fn weighed(kind: Kind, rate: f64) -> Experiment {
     experiment(Purpose::Weighed, kind, rate, 1, 1000)
 }
@@ -139,7 +139,8 @@ fn one(params: &AnyParams, predicted: Predicted, queries: u64, seed: u64) -> Res
     let stream = KeyStream::new(seed);
     let digests: Vec<Digest> = stream.members(hasher, 0..KEYS).collect();
     let filter = params.build_from(Label::planned(hasher, KEYS), &digests)?;
-    // Of a copy, because some kinds are built by several threads, and each has its own account.
+    // Memory is counted for each thread, and several threads may have built the filter. So the
+    // memory of a copy is counted, made here.
     let before = memory::held();
     let copy = filter.clone();
     let held = (memory::held() - before) as u64 * 8;
@@ -154,7 +155,8 @@ fn one(params: &AnyParams, predicted: Predicted, queries: u64, seed: u64) -> Res
     Ok(One { predicted, bits_per_key, packed_bits_per_key: packed, passed, queries })
 }
 
-/// How many absent keys of a range of numbers pass. They are asked for in batches, which are quicker; the first batch also one by one.
+/// How many absent keys of a range of numbers are answered yes. They are looked up in batches,
+/// which is faster; the first batch also one by one.
 pub(super) fn passed<F: Filter>(
     filter: &F,
     stream: KeyStream,
@@ -177,7 +179,7 @@ pub(super) fn passed<F: Filter>(
     Ok(passed)
 }
 
-/// The filters that were built; nothing where there are none at this rate, or not in this run.
+/// The filters that were built; `None` where there are none at this rate, or in this run.
 pub(super) fn get(
     results: &Results,
     purpose: Purpose,
@@ -193,7 +195,8 @@ pub(super) fn get(
     Ok(filters.first().copied().map(|one| Built { predicted: one.predicted, filters }))
 }
 
-/// What is predicted of a kind at these rates: planning is work enough to be done on all processors, and once.
+/// Predictions of a kind at these rates. It is an experiment, because planning takes long enough
+/// to be done once and on all processors.
 pub(super) fn curve(kind: Kind, rates: Vec<f64>) -> Experiment {
     let points = rates.len() as u64;
     let run = move |_| {
@@ -203,7 +206,7 @@ pub(super) fn curve(kind: Kind, rates: Vec<f64>) -> Experiment {
     Experiment::new(format!("curve {}", kind.name()), 1, 0.5, run).with_setup(points)
 }
 
-/// The rates that a kind can have, and what is predicted of it.
+/// The rates that a kind can reach, and its predictions.
 pub(super) fn get_curve(results: &Results, kind: Kind) -> Result<Vec<(f64, Predicted)>, Trouble> {
     let mut found = results.get(&format!("curve {}", kind.name()))?;
     found.pop().ok_or_else(|| "a curve was computed and not kept".into())

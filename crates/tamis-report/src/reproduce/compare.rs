@@ -1,4 +1,4 @@
-//! The comparison that none of the sources makes: all kinds under one accounting, every bit counted.
+//! The comparison that none of the sources makes: all kinds, with every bit of memory counted.
 
 use tamis::Kind;
 
@@ -6,7 +6,8 @@ use super::built::{self, Built, Predicted, Purpose};
 use super::{Document, Effort, Estimate, Experiment, Item, Results, Row, Trouble};
 use crate::plot::{Axis, Mark, Plot, Series};
 
-/// Rates at which filters of all kinds are built. A quick run leaves out those for which it would ask a billion keys.
+/// Rates at which filters of all kinds are built. A quick run leaves out those for which it would
+/// have to look up a billion keys.
 const BUILT: [f64; 4] = [0.2, 1e-2, 1e-3, 1e-4];
 
 fn built_at(effort: Effort) -> &'static [f64] {
@@ -18,7 +19,7 @@ fn rates() -> impl Iterator<Item = f64> {
     (2..=12).map(|half| 10_f64.powf(-f64::from(half) / 2.0))
 }
 
-/// A map keeps values, and is no rival of filters that do not.
+/// All kinds but the map, which keeps values and cannot be compared with filters that do not.
 fn kinds() -> impl Iterator<Item = Kind> {
     Kind::ALL.iter().copied().filter(|&kind| kind != Kind::RankMap)
 }
@@ -67,7 +68,7 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     })
 }
 
-/// What was built of a kind, by rate.
+/// The filters of a kind that were built, by rate.
 fn built_of(results: &Results, kind: Kind) -> Result<Vec<(f64, Built)>, Trouble> {
     let mut all = Vec::new();
     for rate in BUILT {
@@ -102,7 +103,7 @@ fn curves(
     measured: fn(&Built) -> Estimate,
     slack: Slack,
 ) -> Result<Item, Trouble> {
-    // 38 bits per key of `counting` would press all others to the ground.
+    // With the 38 bits per key of `counting` on the axis, all others would lie at its bottom.
     let up = Axis::linear(label).over(0.0, 44.0);
     let mut plot = Plot::new(name, Axis::log("rate (share of absent keys that pass)"), up);
     let bound = rates().map(|rate| (rate, -rate.log2()));

@@ -27,11 +27,11 @@ const N: u64 = 49_152;
 /// 6.5 and 6.75 keys for each bucket.
 const N_6_5: u64 = 53_248;
 const N_6_75: u64 = 55_296;
-/// 7.75: where the paper's one move would not do.
+/// 7.75 keys for each bucket, where the paper's one move is not enough.
 const N_7_75: u64 = 63_488;
-/// A height that counters reach often enough to be counted in a quick run.
+/// A height that enough counters reach in a quick run.
 const HEIGHT: u64 = 7;
-/// Absent keys asked for in a trial.
+/// Absent keys that are looked up in a trial.
 const QUERIES: u64 = 300_000;
 /// The same in the paper, as its own numbers say.
 const PAPER_QUERIES: u64 = 100_000;
@@ -68,7 +68,8 @@ fn churn(keys: u64, steps: u64, queries: u64, seed: u64) -> Result<Trial, Troubl
     })
 }
 
-/// Absent keys that pass a counting filter. A tenth of the keys come and go: a counting filter has no memory of them.
+/// How many absent keys a counting filter answers yes to. Only a tenth of the keys are replaced,
+/// because a counting filter keeps no trace of keys that went.
 fn counting(counters: u64, hashes: u32, seed: u64) -> Result<u64, Trouble> {
     let params = CountingParams::new(counters, hashes, 4)?;
     let trial = Churn { keys: N, steps: N / 10, queries: QUERIES, seed }.counting(params)?;
@@ -79,7 +80,8 @@ fn counting(counters: u64, hashes: u32, seed: u64) -> Result<u64, Trouble> {
 }
 
 pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
-    // Loads settle after ten updates for each bucket; the paper's 2^20 take thirteen times as long.
+    // Loads are steady after ten updates for each bucket; the paper's 2^20 take thirteen times as
+    // long.
     let steps = effort.pick(2 * BUCKETS, 10 * BUCKETS, UPDATES);
     let cost = (steps + N) as f64 * 3.2e-7 + 0.01;
     let mut all = Vec::new();
@@ -91,7 +93,7 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
         all.push(experiment.with_setup(steps));
     };
     add(N, effort.pick(3, 64, 200));
-    // Overflows at 6.5 are so rare that only trials of full length, and many of them, see some.
+    // Overflows at 6.5 are so rare that only many trials of full length see some.
     if effort == Effort::Full {
         add(N_6_5, 2000);
     }
@@ -116,12 +118,12 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
     all
 }
 
-/// Absent keys that pass, of [`QUERIES`].
+/// How many of [`QUERIES`] absent keys are answered yes.
 type Rate = fn(u64) -> Result<u64, Trouble>;
 
 const EQUAL_HASHES: u32 = 4;
 
-/// Of a d-left filter with remainders of 11 bits.
+/// The trial of a d-left filter with remainders of 11 bits.
 fn eleven(seed: u64) -> Result<u64, Trouble> {
     let params = DLeftParams::new(4, 2048, 8, 11, 0)?;
     let trial = Churn { keys: N, steps: 0, queries: QUERIES, seed }.dleft(params)?;
@@ -148,13 +150,13 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     })
 }
 
-/// The rate of trials that asked for as many absent keys each.
+/// The rate over all trials of an experiment, each with [`QUERIES`] absent keys.
 fn rate_of(results: &Results, name: &str) -> Result<Estimate, Trouble> {
     let passed: Vec<u64> = results.get(name)?;
     Ok(Estimate::share(passed.iter().sum(), passed.len() as u64 * QUERIES))
 }
 
-/// The same of the example.
+/// The rate over all trials of the example.
 fn rate_of_example(trials: &[Trial]) -> Estimate {
     let passed = trials.iter().map(|trial| trial.passed).sum();
     Estimate::share(passed, trials.len() as u64 * QUERIES)
@@ -256,7 +258,7 @@ fn table_one(results: &Results) -> Result<Item, Trouble> {
                 .note("Predicted at the effective load of 5.99561: 36 keys share a cell with another."),
         );
     }
-    // A load of 9 would be an insertion that met four full buckets.
+    // A load of 9 would mean that an insertion found four full buckets.
     let full = trials.iter().map(|trial| trial.full).sum();
     let steps = trials.iter().map(|trial| trial.steps).sum();
     rows.push(
@@ -281,7 +283,8 @@ fn table_one(results: &Results) -> Result<Item, Trouble> {
     ))
 }
 
-/// The mean of shares of so many buckets, where a few trials may all have the same share.
+/// The mean of shares of `buckets` buckets. In few trials all shares may be equal, so the interval
+/// is widened.
 fn widened(shares: &[f64], buckets: u64) -> Estimate {
     let total = shares.len() as u64 * buckets;
     let mean = Estimate::mean(shares);
@@ -289,7 +292,7 @@ fn widened(shares: &[f64], buckets: u64) -> Estimate {
     if shares.iter().all(|share| (share - shares[0]).abs() < 1e-12) { exact } else { mean }
 }
 
-/// Trials of 10,000 whose largest counter, at any time, is of this height.
+/// How many of 10,000 trials have a largest counter, at any time, of this height.
 fn trials_with(height: u64) -> f64 {
     let reach = |height| counters_that_reach(height, COUNTERS, HASHES, N, UPDATES);
     1e4 * ((-reach(height + 1)).exp() - (-reach(height)).exp())
@@ -332,7 +335,7 @@ fn largest_counters(results: &Results) -> Result<Vec<Row>, Trouble> {
 fn counters(results: &Results) -> Result<Item, Trouble> {
     let ratio = equal_sets_during(IDENTITIES, N, 5, UPDATES)
         / counting_overflows(COUNTERS, HASHES, N, UPDATES);
-    // At the start and in every step: a set of so many is completed by its last key.
+    // At the start and in every step: a set of `count` keys is completed by its last key.
     let during = |count: u64| {
         let sets = oracle::equal_sets(IDENTITIES, N as f64, count);
         sets + UPDATES as f64 * sets * count as f64 / N as f64
@@ -376,10 +379,12 @@ fn counters(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::table("Section 5.1: sizes and counters", "The example and its counters.", rows))
 }
 
-/// The least and the largest rate in 10,000 trials of 100,000 queries: what one trial in 10,000 falls short of, or exceeds.
+/// The least and the greatest rate in 10,000 trials of 100,000 queries: what one trial in 10,000
+/// stays below or exceeds.
 fn extremes(mean: f64, of: &str, printed: [&'static str; 2]) -> [Row; 2] {
     let passed = mean * PAPER_QUERIES as f64;
-    // How many pass where the chance of fewer, or of more, is this; by the terms of the Poisson law.
+    // The count for which the chance of fewer, or of more, is `chance`, by the terms of the
+    // Poisson distribution.
     let fewer = |chance: f64| {
         (0..1000).find(|&most| 1.0 - oracle::poisson_above(most, passed) >= chance).unwrap_or(0)
     };
@@ -390,7 +395,8 @@ fn extremes(mean: f64, of: &str, printed: [&'static str; 2]) -> [Row; 2] {
     let [least, largest] = printed;
     let row = |end: &str, text, side: f64, law: &dyn Fn(f64) -> u64| {
         let away = side * normal_quantile(1.0 - 1e-4) * (passed * (1.0 - mean)).sqrt();
-        // The extreme of 10,000 trials is itself one of many: all but one in a thousand lie between these.
+        // The extreme of 10,000 trials is itself random: all but one in a thousand lie between
+        // these.
         let mut ends = [7.6e-4, 5e-8].map(|chance| rate(law(chance)));
         ends.sort_by(f64::total_cmp);
         Row::new(format!("{end} rate in 10,000 trials, {of}"))
@@ -410,7 +416,7 @@ fn false_positives(results: &Results) -> Result<Item, Trouble> {
     let measured = rate_of_example(&trials);
     let bound = rate_bound(4, 6.0, REMAINDER.into());
     let mean = rate(IDENTITIES, N);
-    // 10,000 trials reach as far as one in 10,000 of them.
+    // The extremes of 10,000 trials are those that one trial in 10,000 reaches.
     let reached = normal_quantile(1.0 - 0.5e-4);
     let deviation = (0.00195 - 0.00106) / (2.0 * reached);
     let asked = mean * (1.0 - mean) / (deviation * deviation);
@@ -531,7 +537,7 @@ fn higher_loads(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::table("Section 5.2", "Higher loads, and moves.", rows))
 }
 
-/// Full insertions in a trial of 2^20 steps, by loads that are integrated over time.
+/// Full insertions in a trial of 2^20 steps, with loads that are integrated over time.
 fn oracle_overflows(keys: u64) -> f64 {
     let load = effective_load(IDENTITIES, keys, BUCKETS);
     oracle::met_full(4, load, 8, UPDATES as f64 / BUCKETS as f64) * BUCKETS as f64

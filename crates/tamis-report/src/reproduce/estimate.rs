@@ -4,10 +4,11 @@ use tamis::internals::math::solve::bisect;
 
 use crate::papers::statistics::{beta_i, exact_interval, normal_quantile};
 
-/// How sure every interval of the report is. There are some hundred of them, and none should miss by chance.
+/// The confidence of every interval in the report. There are some hundreds of intervals, and none
+/// should miss by chance.
 pub const CONFIDENCE: f64 = 0.99999;
 
-/// Standard errors to either side of a normal estimate.
+/// How many standard errors the interval of a normal estimate reaches to either side.
 pub(super) fn reach() -> f64 {
     normal_quantile(0.5 + 0.5 * CONFIDENCE)
 }
@@ -24,24 +25,24 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// What was counted or weighed and would come out the same again.
+    /// An exact value, which is the same in every run.
     pub fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
 
-    /// A number that is known to so much.
+    /// A value that is known to within `error`.
     pub fn about(value: f64, error: f64) -> Self {
         Self { value, low: value - error, high: value + error }
     }
 
-    /// A share of independent trials.
+    /// A share of `successes` in `trials` independent trials.
     pub fn share(successes: u64, trials: u64) -> Self {
         let (low, high) = exact_interval(successes, trials, CONFIDENCE);
         Self { value: successes as f64 / trials.max(1) as f64, low, high }
     }
 
-    /// A share of absent keys over filters whose own rates differ: `spread` is the deviation of the logarithm of the mean over
-    /// all filters.
+    /// The rate from `successes` in `trials` lookups, over filters whose own rates differ.
+    /// `spread` is the standard deviation of the logarithm of the mean over all filters.
     pub fn rate(successes: u64, trials: u64, spread: f64) -> Self {
         let widening = (reach() * spread).exp();
         let Self { value, low, high } = Self::share(successes, trials);
@@ -50,7 +51,7 @@ impl Estimate {
 
     /// How often something rare happened, in all trials together: a Poisson count.
     pub fn count(events: u64) -> Self {
-        // A share of so many trials that they do not matter.
+        // As a share of a number of trials that is too large to matter.
         let trials = 1 << 40;
         Self::share(events, trials).map(|share| share * trials as f64)
     }
@@ -69,13 +70,13 @@ impl Estimate {
         Self::about(value, reach() * value / (2.0 * values.len() as f64).sqrt())
     }
 
-    /// In other units, in which more stays more.
+    /// The estimate in other units. The function that converts must be increasing.
     #[must_use]
     pub fn map(self, turn: impl Fn(f64) -> f64) -> Self {
         Self { value: turn(self.value), low: turn(self.low), high: turn(self.high) }
     }
 
-    /// How much more this is than another; both intervals count in full.
+    /// This less another. Both intervals count in full.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self {
@@ -85,7 +86,7 @@ impl Estimate {
         }
     }
 
-    /// How many times another, which is above 0; both intervals count in full.
+    /// This divided by another, which must be above 0. Both intervals count in full.
     #[must_use]
     pub fn over(self, other: Self) -> Self {
         Self {
@@ -96,7 +97,7 @@ impl Estimate {
     }
 }
 
-/// The standard deviation of a sample; 0 of less than two values.
+/// The standard deviation of a sample; 0 for fewer than two values.
 fn deviation(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     if count < 2.0 {

@@ -1,4 +1,5 @@
-//! Document 002, second half: hash tables behind a counting filter. The report prints claims and no numbers.
+//! Document 002, second half: hash tables behind a counting filter. The source prints claims and
+//! no numbers.
 
 use serde::{Deserialize, Serialize};
 use tamis::Hasher;
@@ -24,7 +25,7 @@ const SIZES: [(u64, u32); 8] = [
     (131_072, 10),
 ];
 
-/// One table: nodes read for a hit and a miss, nodes for each item.
+/// What was measured of one table: nodes read for a hit and for a miss, nodes for each item.
 #[derive(Serialize, Deserialize)]
 struct Table {
     hit: f64,
@@ -97,7 +98,7 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
             all.push(Experiment::new(name(layout, buckets, hashes), tables, cost, run));
         }
     }
-    // Of the report's own sizes the one where its table is least bad.
+    // Of the source's own sizes, the one where its table is least bad.
     let (buckets, hashes) = LEAST_BAD;
     let chained = move |seed| measure::<Chained>(buckets, 1, seed);
     all.push(Experiment::new(name("chained", buckets, 1), tables, 0.007, chained));
@@ -178,7 +179,7 @@ fn claims(results: &Results) -> Result<Item, Trouble> {
     ))
 }
 
-/// The layout, what is read of it, its buckets of a key, and how.
+/// A layout: its name, what is read, the buckets of a key, and how to get it.
 type Reading = (&'static str, &'static str, u32, fn(&Table) -> f64);
 
 fn nodes_read(results: &Results) -> Result<Item, Trouble> {
@@ -187,7 +188,7 @@ fn nodes_read(results: &Results) -> Result<Item, Trouble> {
         let at = format!("m = {buckets}, k = {hashes}");
         let chained = ("chained", buckets, 1);
         let basic = ("basic", buckets, hashes);
-        // What is less than a node is a share of one.
+        // Less than a node counts as a share of a node.
         let unit = |nodes: f64| if nodes < 1.0 { Unit::Of(1.0) } else { Unit::Relative };
         rows.push(
             Row::new(format!("m = {buckets}: chained, hit"))
@@ -226,7 +227,8 @@ fn nodes_read(results: &Results) -> Result<Item, Trouble> {
         for (layout, what, hashes, of) in others {
             let row = Row::new(format!("{at}: {what}"));
             let row = row.measured(mean(results, (layout, buckets, hashes), of)?);
-            // An absent key reads all items of one bucket of each subtable, which have n/m items together for each of them.
+            // An absent key reads all items of one bucket in each subtable. Each of these buckets
+            // has n/m items on average.
             let all_read = what.ends_with("left, miss");
             let nodes = f64::from(hashes) * model::chained_miss(N, buckets);
             rows.push(if all_read { row.predicted(nodes).unit(unit(nodes)) } else { row });

@@ -1,5 +1,5 @@
-//! Runs experiments: trials with fixed seeds on all processors, each written down as soon as it is done, so that a run that was
-//! stopped goes on where it was.
+//! Runs experiments: trials with fixed seeds, on all processors. Each is written down as soon as
+//! it is done, so that a run that was stopped can go on.
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
@@ -22,16 +22,17 @@ pub type Trouble = Box<dyn Error + Send + Sync>;
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// So little that a test can run it: wide intervals, and every row.
+    /// As little as possible, for tests: every row, with wide intervals.
     Least,
-    /// A minute on two processors: enough trials that no row is weak.
+    /// A minute on two processors: enough trials so that no row is weak.
     Quick,
-    /// As many trials as narrow intervals need, and rates that a quick run leaves out: under an hour and a half.
+    /// As many trials as narrow intervals need, and rates that a quick run leaves out: under an
+    /// hour and a half.
     Full,
 }
 
 impl Effort {
-    /// One of three numbers.
+    /// The value for this effort.
     pub fn pick<T>(self, least: T, quick: T, full: T) -> T {
         match self {
             Self::Least => least,
@@ -41,20 +42,23 @@ impl Effort {
     }
 }
 
-/// An experiment: so many trials of one function of a seed.
+/// An experiment: trials of one function of a seed.
 pub struct Experiment {
-    /// By which its results are asked for.
+    /// The name by which its results are found.
     name: String,
-    /// Everything beside the seed and this program that decides a trial's result, and differs from run to run.
+    /// Everything but the seed and this program that affects the result of a trial and differs
+    /// from run to run.
     setup: u64,
     trials: u64,
-    /// Seconds of one processor for a trial, roughly: only the estimate of the time left depends on it.
+    /// Seconds of one processor for a trial, roughly. Only the estimate of the time left depends
+    /// on it.
     cost: f64,
     run: Box<dyn Fn(u64) -> Result<Value, Trouble> + Send + Sync>,
 }
 
 impl Experiment {
-    /// An experiment of so many trials. `cost` are the seconds of one processor for a trial, roughly.
+    /// An experiment of `trials` trials. `cost` is the seconds of one processor for a trial,
+    /// roughly.
     pub fn new<T: Serialize>(
         name: impl Into<String>,
         trials: u64,
@@ -65,7 +69,7 @@ impl Experiment {
         Self { name: name.into(), setup: 0, trials, cost, run: Box::new(run) }
     }
 
-    /// The same, where trials are longer in one run than in another: this says how.
+    /// The same, where trials differ from run to run: `setup` tells them apart.
     #[must_use]
     pub fn with_setup(mut self, setup: u64) -> Self {
         self.setup = setup;
@@ -73,7 +77,7 @@ impl Experiment {
     }
 }
 
-/// What came out of all experiments, by name and in the order of the seeds.
+/// The results of all experiments, by name and in the order of the seeds.
 #[derive(Debug, Default)]
 pub struct Results(HashMap<String, Vec<Value>>);
 
@@ -93,15 +97,15 @@ impl Results {
 /// Where trials are run and kept.
 #[derive(Clone, Debug)]
 pub struct Lab {
-    /// A folder for finished trials; without one, a run that is stopped starts anew.
+    /// A folder for finished trials. Without one, a run that was stopped starts anew.
     pub folder: Option<PathBuf>,
-    /// A number for the program that runs: results of another program are not taken over.
+    /// A number that identifies the program. Results of another program are not used.
     pub program: u64,
 }
 
 impl Lab {
-    /// Runs what has not been run; `progress` is told the share that is done, by what trials are thought to cost. Of experiments
-    /// with one name the first is run.
+    /// Runs the trials that have not been run. Calls `progress` with the share that is done, by
+    /// the costs of trials. Of experiments with the same name, only the first is run.
     pub fn run(
         &self,
         mut experiments: Vec<Experiment>,
@@ -121,7 +125,7 @@ impl Lab {
         let mut tasks: Vec<(usize, u64)> = (0..experiments.len())
             .flat_map(|index| open(index).map(move |seed| (index, seed)))
             .collect();
-        // The longest first, or one of them is left alone at the end.
+        // The longest first, so that none of them runs alone at the end.
         tasks.sort_by(|a, b| experiments[b.0].cost.total_cmp(&experiments[a.0].cost));
         let whole: f64 = tasks.iter().map(|task| experiments[task.0].cost).sum();
 
@@ -131,7 +135,7 @@ impl Lab {
             while let Some(&(index, seed)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let start = Instant::now();
                 let result = (experiments[index].run)(seed);
-                // Nobody listens any more after an error.
+                // After an error the receiver is gone.
                 if send.send((index, seed, start.elapsed().as_secs_f64(), result)).is_err() {
                     return;
                 }
@@ -186,8 +190,8 @@ struct Journal {
 }
 
 impl Journal {
-    /// The first line names what the trials belong to; each other line is a seed, its result and the seconds it took. A
-    /// line that was cut off is as good as none.
+    /// The first line names what the trials belong to; each other line is a seed, its result and
+    /// the seconds it took. A line that was cut off is ignored.
     fn open(path: &Path, title: &str) -> io::Result<Self> {
         let text = fs::read_to_string(path).unwrap_or_default();
         let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
@@ -197,7 +201,8 @@ impl Journal {
             if known { lines.filter(|&line| parse(line).is_some()).collect() } else { Vec::new() };
         let done = kept.iter().filter_map(|line| parse(line)).map(|(seed, value, _)| (seed, value));
         let done = done.collect();
-        // Written anew beside the old one, so that nothing is appended to half a line and nothing is lost on the way.
+        // Written to a new file first, so that nothing is appended to half a line and nothing is
+        // lost if the program stops.
         let anew = path.with_extension("anew");
         let mut file = File::create(&anew)?;
         let whole: String =

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Row, Verdict};
 
-/// What a source has.
+/// What a source prints.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Printed<'a> {
@@ -31,11 +31,11 @@ pub struct Line<'a> {
     pub row: &'a str,
     /// A number, or a claim in words.
     pub printed: Option<Printed<'a>>,
-    /// The model.
+    /// What the model predicts.
     pub predicted: Option<f64>,
-    /// The experiment.
+    /// What the experiment measured.
     pub measured: Option<f64>,
-    /// The second computation.
+    /// The result of the second computation.
     pub checked: Option<f64>,
     /// Lower end of the interval of the experiment or the computation.
     pub low: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Line<'a> {
     pub slack: f64,
     /// The smallest error of the prediction that the row would notice.
     pub detects: Option<f64>,
-    /// The largest that it may be, or the row is weak.
+    /// The largest that `detects` may be; beyond it the row is weak.
     pub required: Option<f64>,
     /// What was compared with what.
     pub compared: Vec<&'static str>,

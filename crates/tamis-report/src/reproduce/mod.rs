@@ -1,8 +1,9 @@
-//! Every table and figure of the sources, and every number in their text that the checked notes recompute: printed, predicted
-//! and measured side by side.
+//! Every table and figure of the sources, and every number in their text that the checked notes
+//! recompute: printed, predicted and measured side by side.
 //!
-//! Only what is printed is typed in. Predictions are the library's models; evidence is an experiment with fixed seeds, or a
-//! second computation by other means. The verdict follows from the three: see `row`.
+//! Only what is printed is typed in. Predictions come from the library's models. Evidence is an
+//! experiment with fixed seeds, or a second computation by other means. The verdict follows from
+//! the three: see `row`.
 
 mod balanced;
 mod built;
@@ -30,7 +31,7 @@ use crate::plot::Plot;
 /// A table, a figure or a passage of a source.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// As the source calls it.
+    /// Its name in the source.
     pub name: &'static str,
     /// What it shows, in our words, with the unit of its numbers.
     pub about: &'static str,
@@ -69,7 +70,7 @@ pub struct Document {
     pub remarks: &'static [&'static str],
 }
 
-/// All of it.
+/// The whole report.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The sources in order, and the comparison.
@@ -78,7 +79,7 @@ pub struct Report {
     pub effort: Effort,
 }
 
-/// A document: its experiments, and what is made of them.
+/// A document: its experiments, and the function that makes it from their results.
 struct Chapter {
     number: &'static str,
     experiments: fn(Effort) -> Vec<Experiment>,
@@ -107,7 +108,8 @@ pub fn documents() -> impl Iterator<Item = &'static str> {
     CHAPTERS.iter().map(|chapter| chapter.number)
 }
 
-/// Runs the experiments of these documents (all, if none is named) and compares. `progress` is told the share that is done.
+/// Runs the experiments of these documents, or of all if none is named, and compares. Calls
+/// `progress` with the share that is done.
 pub fn run(
     effort: Effort,
     lab: &Lab,
@@ -135,7 +137,7 @@ impl Report {
         })
     }
 
-    /// Whether nothing differs, and no row is too weak to have noticed a wrong prediction.
+    /// Whether no row differs, and none is too weak to notice a wrong prediction.
     pub fn is_fit_to_be_shown(&self) -> bool {
         self.count(Verdict::Differs) + self.count(Verdict::Weak) == 0
     }

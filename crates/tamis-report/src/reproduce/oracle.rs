@@ -1,5 +1,6 @@
-//! Second computations: what the library has in closed form or solves for, by enumeration, search or integration over time. Nothing
-//! here calls the library's mathematics, so that a mistake there is seen here.
+//! Second computations: by enumeration, search or integration over time, of what the library has
+//! in closed form or solves for. Nothing here calls the library's mathematics, so that a mistake
+//! there shows here.
 
 /// ln n!, as a sum.
 fn ln_factorial(n: u64) -> f64 {
@@ -35,8 +36,8 @@ pub(super) fn binomial_above(trials: u64, chance: f64, most: u64) -> f64 {
     sum
 }
 
-/// Least bits per key of a standard filter with this rate and any real number of functions: the best number is searched
-/// for, and then the size.
+/// The least bits per key of a standard filter with this rate and any real number of functions. It
+/// searches for the best number, and then for the size.
 pub(super) fn standard_bits(rate: f64) -> f64 {
     let best = |bits: f64| {
         let at = |hashes: f64| hashes * (1.0 - (-hashes / bits).exp()).ln();
@@ -54,20 +55,23 @@ pub(super) fn standard_bits(rate: f64) -> f64 {
     halve(|bits| best(bits) <= rate.ln(), 0.1, 1000.0)
 }
 
-/// The whole number of functions with which a standard filter of so many bits per key is best.
+/// The best whole number of functions of a standard filter with `bits` bits per key.
 pub(super) fn best_hashes(bits: f64) -> u32 {
     let at = |hashes: u32| f64::from(hashes) * (1.0 - (-f64::from(hashes) / bits).exp()).ln();
     (1..200).min_by(|&a, &b| at(a).total_cmp(&at(b))).unwrap_or(1)
 }
 
-/// Bits of a remainder of the d-left example at which the union of `cells` chances of agreement is this rate.
+/// Bits of a remainder of the d-left example at which the union of `cells` chances of agreement is
+/// this rate.
 pub(super) fn remainder_bits(cells: f64, rate: f64) -> f64 {
     halve(|bits| cells * 0.5_f64.powf(bits) <= rate, 0.0, 200.0)
 }
 
-/// Bits of a Bloom filter for each key that takes `packed` bits per key when compressed, and has this rate.
+/// Bits of a Bloom filter for each key that takes `packed` bits per key when compressed, and has
+/// this rate.
 pub(super) fn uncompressed_bits(rate: f64, packed: f64) -> f64 {
-    // With more bits, and the functions that fill them to the same compressed size, the rate falls.
+    // With more bits, and the functions that fill them to the same compressed size, the rate
+    // falls.
     let rate_at = |bits: f64| {
         let coded = |ones: f64| {
             -bits * (ones * ones.ln() + (1.0 - ones) * (1.0 - ones).ln()) / std::f64::consts::LN_2
@@ -79,7 +83,7 @@ pub(super) fn uncompressed_bits(rate: f64, packed: f64) -> f64 {
     halve(|bits| rate_at(bits) <= rate.ln(), packed * 1.0001, 1e5)
 }
 
-/// Where a condition begins to hold.
+/// The least number from `low` to `high` for which `holds`.
 fn halve(holds: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
@@ -92,20 +96,20 @@ fn halve(holds: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
     high
 }
 
-/// Heights of a d-left bucket that are followed.
+/// How many heights of a d-left bucket are followed.
 const HEIGHTS: usize = 14;
 /// `loads[i][j]`: the share of buckets of subtable i with j keys and more.
 pub(super) type FluidLoads = Vec<[f64; HEIGHTS]>;
 
-/// The loads of d-left buckets whose keys come and go, as they settle: integrated over time from empty buckets, key by key in
-/// the mean.
+/// The steady loads of d-left buckets whose keys come and go: integrated over time from empty
+/// buckets.
 pub(super) fn settled(subtables: usize, load: f64) -> FluidLoads {
     // Keys that were there at first leave as e^(-t / load).
     over_time(subtables, load, 40.0 * load, |_, _| {})
 }
 
-/// New keys for each bucket that meet `cells` keys in all of their buckets, while buckets are filled to this load and then so many keys
-/// for each bucket come and go.
+/// How many new keys, for each bucket, find `cells` keys in all of their buckets. Buckets are
+/// filled to `load` first, and then `updates` keys for each bucket come and go.
 pub(super) fn met_full(subtables: usize, load: f64, cells: usize, updates: f64) -> f64 {
     let mut met = 0.0;
     over_time(subtables, load, updates, |loads, keys| {
@@ -114,8 +118,9 @@ pub(super) fn met_full(subtables: usize, load: f64, cells: usize, updates: f64) 
     met
 }
 
-/// Fills buckets to this load, lets so many keys for each bucket come and go, and returns the loads. `watch` sees the loads before
-/// each step, and how many keys for each bucket come in it.
+/// Fills buckets to `load`, lets `updates` keys for each bucket come and go, and returns the
+/// loads. Calls `watch` before each step with the loads, and with how many keys for each bucket
+/// come in it.
 fn over_time(
     subtables: usize,
     load: f64,
@@ -182,15 +187,16 @@ fn runge_kutta(
     next
 }
 
-/// The share of buckets of all subtables with so many keys and more.
+/// The share of all buckets with `height` keys or more.
 pub(super) fn at_least(loads: &FluidLoads, height: usize) -> f64 {
     loads.iter().map(|subtable| subtable[height]).sum::<f64>() / loads.len() as f64
 }
 
-/// Sets of `count` keys that share one of `cells` values, in the mean: cell by cell, loads being Poisson.
+/// The mean number of sets of `count` keys that share one of `cells` values: cell by cell, with
+/// Poisson loads.
 pub(super) fn equal_sets(cells: f64, keys: f64, count: u64) -> f64 {
     let mean = keys / cells;
-    // Of a cell with L keys, C(L, count) sets.
+    // A cell with L keys has C(L, count) sets.
     (count..count + 20)
         .map(|load| {
             let chance = (load as f64 * mean.ln() - mean - ln_factorial(load)).exp();
@@ -200,8 +206,9 @@ pub(super) fn equal_sets(cells: f64, keys: f64, count: u64) -> f64 {
         .sum()
 }
 
-/// Shares of blocks with 0 to 3 keys by the equations of document 001 for SINGLE with h = 2, as they are printed: what leaves f2
-/// for f3 is counted from f1. Integrated over `load` keys a block.
+/// Shares of blocks with 0 to 3 keys by the equations of document 001 for SINGLE with h = 2, as
+/// they are printed: what leaves f2 for f3 is counted from f1. Integrated up to `load` keys for
+/// each block.
 pub(super) fn printed_single(p: f64, load: f64) -> [f64; 4] {
     let mut shares: FluidLoads = vec![[0.0; HEIGHTS]];
     shares[0][0] = 1.0;
@@ -220,12 +227,12 @@ pub(super) fn printed_single(p: f64, load: f64) -> [f64; 4] {
     std::array::from_fn(|height| shares[0][height])
 }
 
-/// Entropy of a message of positions that are independent, in bits; `ones` is the chance of a one.
+/// The entropy in bits of a message of independent positions; `ones` is the chance of a one.
 pub(super) fn message_bits(positions: u64, ones: f64) -> f64 {
     -(positions as f64) * (ones * ones.log2() + (1.0 - ones) * (1.0 - ones).log2())
 }
 
-/// Share of ones after so many throws, position by position and throw by throw.
+/// The share of ones after `throws` throws, position by position and throw by throw.
 pub(super) fn ones_after(positions: u64, throws: u64) -> f64 {
     let stays = 1.0 - 1.0 / positions as f64;
     let mut zeros = 1.0;
@@ -235,7 +242,7 @@ pub(super) fn ones_after(positions: u64, throws: u64) -> f64 {
     1.0 - zeros
 }
 
-/// Entropy of a Poisson number, in bits: over all counts.
+/// The entropy of a Poisson number in bits: a sum over all counts.
 pub(super) fn poisson_entropy(mean: f64) -> f64 {
     (0..200)
         .map(|count| (count as f64 * mean.ln() - mean - ln_factorial(count)).exp())
@@ -244,8 +251,8 @@ pub(super) fn poisson_entropy(mean: f64) -> f64 {
         .sum()
 }
 
-/// Bits of a delta after some of the keys were replaced, with so many functions: a position differs if the keys that stayed left it
-/// zero and either those that went or those that came set it, but not both.
+/// Bits of a delta after `replaced` of `keys` keys were replaced. A position differs if the keys
+/// that stayed left it zero, and either those that went or those that came set it, but not both.
 pub(super) fn delta_bits(positions: u64, hashes: u64, keys: u64, replaced: u64) -> f64 {
     let stayed_zero = 1.0 - ones_after(positions, hashes * (keys - replaced));
     let changed = ones_after(positions, hashes * replaced);

@@ -7,7 +7,7 @@ use super::partitioned::{BITS, FILL_SLACK, FILL_SLACK_WHY, Filled, partitioned};
 use super::{Effort, Estimate, Experiment, Item, Results, Row, Trouble, Unit};
 
 const KEYS: u64 = 1000;
-/// Groups, and whether absent keys pass often enough to be counted.
+/// Numbers of groups, and whether enough absent keys are answered yes to be counted.
 const GROUPS: [(u64, bool); 2] = [(20, true), (350, false)];
 
 fn params(groups: u64) -> Result<PartitionedParams, Trouble> {
@@ -45,7 +45,7 @@ pub(super) fn item(results: &Results) -> Result<Item, Trouble> {
         if often {
             let passed = trials.iter().map(|trial| trial.passed).sum();
             let queries = trials.iter().map(|trial| trial.queries).sum();
-            // What these very filters have by their own bits, beside what passes them.
+            // The rates of these filters by their own bits, beside those measured by lookups.
             let own = trials.iter().map(|trial| trial.rate).sum::<f64>() / trials.len() as f64;
             rows.push(
                 Row::new(format!(

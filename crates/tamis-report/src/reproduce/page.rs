@@ -1,4 +1,4 @@
-//! The report for people: a page that needs nothing but itself, the same as Markdown, and the figures.
+//! The report for people: a page in one file, the same as Markdown, and the figures.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,9 @@ use askama::Template;
 use super::{CONFIDENCE, Document, Effort, Item, Report, Row, Trouble, Verdict};
 use crate::plot::STYLE;
 
-/// Longer tables of figures are folded away, and so are tables of any kind beyond this.
+/// Tables with more rows are folded away, and so are tables of figures.
 const LONGEST_OPEN: usize = 60;
-/// With more lines a figure needs the whole width.
+/// A figure with more lines takes the whole width.
 const MOST_LINES: usize = 12;
 
 #[derive(Template)]
@@ -42,7 +42,7 @@ struct Markdown<'a> {
 
 struct DocumentView {
     number: &'static str,
-    /// Not the comparison.
+    /// Whether it is a source, and not the comparison.
     is_source: bool,
     title: &'static str,
     source: &'static str,
@@ -58,7 +58,7 @@ struct ItemView {
     name: &'static str,
     about: &'static str,
     is_figure: bool,
-    /// Over the whole width: tables, and figures with many lines.
+    /// Whether it takes the whole width, as tables and figures with many lines do.
     wide: bool,
     svg: String,
     /// The name of the figure's file.
@@ -150,7 +150,7 @@ impl Report {
     }
 }
 
-/// `000-figure-5`.
+/// The name of an item in the page and among files, such as `000-figure-5`.
 fn id(document: &Document, item: &Item) -> String {
     let name = item.name.to_lowercase();
     let name: String = name.chars().filter(|&c| c.is_alphanumeric() || c == ' ').collect();
@@ -228,7 +228,7 @@ fn confidence() -> String {
     format!("{:.3}%", 100.0 * CONFIDENCE)
 }
 
-/// Five digits that count.
+/// A number with five significant digits.
 fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

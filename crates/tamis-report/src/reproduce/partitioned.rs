@@ -35,7 +35,7 @@ const CANDIDATES: [u32; 8] = [8, 30, 100, 300, 1000, 3000, 10_000, 30_000];
 const HASHES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 const KEYS: [u64; 4] = [800, 1000, 1200, 1600];
 
-/// Shares of the fill that the model is off by, with up to 1000 keys and with more.
+/// How far the model may be off, as a share of the fill: with up to 1000 keys, and with more.
 pub(super) const FILL_SLACK: [f64; 2] = [0.007, 0.014];
 pub(super) const FILL_SLACK_WHY: &str = "The model takes every group for a mean one: its fill is 0.4% off with 20 groups, and 1.1% with 1600 keys (30 filters each).";
 
@@ -49,7 +49,7 @@ impl Setting {
         format!("partitioned {keys} {groups} {candidates} {hashes}")
     }
 
-    /// The name where it is built for a claim only.
+    /// The name of the experiment where it is built for a claim only.
     fn claimed(self) -> String {
         format!("claimed {}", self.name())
     }
@@ -58,7 +58,7 @@ impl Setting {
         FILL_SLACK[usize::from(self.keys > OWN.keys)]
     }
 
-    /// How many times too large a rate may be whose fill is off by its slack.
+    /// The factor by which a rate is too large if its fill is off by the slack.
     fn rate_factor(self) -> f64 {
         (1.0 + self.fill_slack()).powi(self.hashes as i32)
     }
@@ -67,13 +67,14 @@ impl Setting {
         Ok(model::expected_fill(&self.params()?, self.keys))
     }
 
-    /// The model's rate, where empty groups answer too, as in the source: fill to the power of k.
+    /// The rate by the model: the fill to the power of k. As in the source, empty groups count
+    /// like others.
     fn predicted(self) -> Result<f64, Trouble> {
         Ok(self.predicted_fill()?.powi(self.hashes as i32))
     }
 
-    /// Where it has its part in a quick run: as a point of a figure, for a claim only, or nowhere. Candidates cost time, and the
-    /// source's own point stands for its neighbours.
+    /// Its part in a quick run: as a point of a figure, for a claim only, or none. Candidates cost
+    /// time, so the source's own point represents its neighbours.
     fn in_quick_run(self) -> Part {
         let Self { keys, groups, candidates, hashes } = self;
         let ends = [
@@ -93,8 +94,9 @@ impl Setting {
         }
     }
 
-    /// How many filters are built: a few for a claim, and for a point so many that its interval is two percent of the fill. With small
-    /// groups and many candidates fills differ by one percent, with large groups by a fifth of that.
+    /// How many filters are built: a few for a claim, and for a point enough for an interval of
+    /// two percent of the fill. With small groups and many candidates fills differ by one percent,
+    /// with large groups by a fifth of that.
     fn filters(self, effort: Effort) -> u64 {
         let needed = match self {
             Self { groups: ..350, .. } => 8,
@@ -112,8 +114,8 @@ impl Setting {
         }
     }
 
-    /// How many absent keys are asked for in all: as many as it takes for some ten thousand to pass, or some hundred of those
-    /// that are rare; none where even that is too much.
+    /// How many absent keys are looked up in all: enough for some ten thousand false positives, or
+    /// some hundred where they are rare; none where even that is too much.
     fn queries(self, effort: Effort) -> u64 {
         let rate = self.predicted().unwrap_or(1.0);
         let passing = if rate >= OFTEN { 30_000.0 } else { 700.0 };
@@ -130,14 +132,14 @@ enum Part {
     Point,
 }
 
-/// Rates from here on are measured to three percent; lower ones as rare events.
+/// Rates from this one up are measured to three percent; lower ones as rare events.
 const OFTEN: f64 = 1e-3;
 
 /// One filter that was built.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Filled {
     pub(super) fill: f64,
-    /// By its own bits.
+    /// The rate by its own bits.
     pub(super) rate: f64,
     pub(super) passed: u64,
     pub(super) queries: u64,
@@ -226,7 +228,7 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
         let experiment = Experiment::new(plain_name(keys, hashes), filters, 5e-4, run);
         all.push(experiment.with_setup(queries));
     }
-    // A size that cannot be had is missed, and named, when its results are asked for.
+    // If this fails, the missing experiment is reported when its results are needed.
     if let Ok((bits, hashes)) = equal_memory(OWN) {
         let run = move |seed| plain(bits, OWN.keys, hashes, 0, seed);
         all.push(Experiment::new("plain-equal", filters, 5e-4, run));
@@ -261,7 +263,7 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     })
 }
 
-/// The measured fill, in the mean over key sets.
+/// The measured fill: the mean over key sets.
 fn measured_fill(results: &Results, setting: Setting) -> Result<Estimate, Trouble> {
     let name = if results.has(&setting.name()) { setting.name() } else { setting.claimed() };
     let trials: Vec<Filled> = results.get(&name)?;
@@ -328,7 +330,7 @@ impl<'a> Sweep<'a> {
             )
     }
 
-    /// A claim about the rate at one setting over that at another.
+    /// A claim about the ratio of the rates at two settings.
     fn claim(
         &self,
         name: &str,
@@ -441,7 +443,7 @@ fn figure_six(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::figure("Figure 6", about, plot, sweep.rows))
 }
 
-/// The rate of standard filters of 10,000 bits, by asking for absent keys.
+/// The rate of standard filters of 10,000 bits, by lookups of absent keys.
 fn measured_plain(results: &Results, keys: u64, hashes: u32) -> Result<Estimate, Trouble> {
     let trials: Vec<Filled> = results.get(&plain_name(keys, hashes))?;
     let passed = trials.iter().map(|trial| trial.passed).sum();
@@ -453,7 +455,7 @@ fn measured_plain(results: &Results, keys: u64, hashes: u32) -> Result<Estimate,
 
 type PlainSeries = (Vec<(f64, f64)>, Vec<Point>);
 
-/// The standard filter beside it: places on the axis, keys and functions.
+/// The standard filter for comparison: places on the axis, keys and functions.
 fn plain_series(
     results: &Results,
     rows: &mut Vec<Row>,
@@ -476,7 +478,7 @@ fn with_plain(plot: Plot, line: Vec<(f64, f64)>, marks: Vec<Point>) -> Plot {
         .with(Series::marks("standard, measured", marks).marked(Mark::Ring).coloured(1))
 }
 
-/// Bits and best k of a plain filter that has the bits of the array and of the stored choices.
+/// Bits and best k of a plain filter that takes as many bits as the array and the stored choices.
 fn equal_memory(setting: Setting) -> Result<(u64, u32), Trouble> {
     let bits = BITS + setting.params()?.choice_bits();
     let at = |hashes: &u32| plain_rate(bits, *hashes, setting.keys);
@@ -500,7 +502,7 @@ fn stored_choices(results: &Results) -> Result<Item, Trouble> {
         let plain = equal_memory_rate(setting)?;
         rows.push(Row::new(format!("g = {groups}: plain filter of equal memory")).predicted(plain));
     }
-    // Too rare to be asked for: from the fill of filters that were built.
+    // Too rare to be measured by lookups: from the fill of filters that were built.
     let beside: Vec<Filled> = results.get("plain-equal")?;
     let rates: Vec<f64> = beside.iter().map(|filter| filter.rate).collect();
     let beside = Estimate::mean(&rates);

@@ -1,32 +1,37 @@
 //! One claim of a source beside our prediction and our evidence, and the verdict that follows.
 //!
-//! How to add a row: give it what the source has ([`printed`](Row::printed), [`sampled`](Row::sampled) or
-//! [`claims`](Row::claims)), the library's model ([`predicted`](Row::predicted)) and evidence that does not come from that
-//! model: an experiment ([`measured`](Row::measured)) or a second computation by other means ([`checked`](Row::checked)).
-//! Nobody passes a verdict in, and nobody says that a claim holds: a claim is a number or a bound ([`Claim`]), and is held
-//! against prediction and evidence here.
+//! How to add a row: give it what the source has ([`printed`](Row::printed),
+//! [`sampled`](Row::sampled) or [`claims`](Row::claims)), the library's model
+//! ([`predicted`](Row::predicted)) and evidence that does not come from that model: an experiment
+//! ([`measured`](Row::measured)) or a second computation by other means
+//! ([`checked`](Row::checked)). A verdict is never passed in, nor that a claim holds: a claim is a
+//! number or a bound ([`Claim`]), and is compared with prediction and evidence here.
 //!
 //! - With all three a row is `reproduced`; without anything printed, `recomputed`.
-//! - [`erratum`](Row::erratum) says what is wrong with the source. It counts only if the evidence excludes what is printed.
+//! - [`erratum`](Row::erratum) says what is wrong with the source. It counts only if the evidence
+//!   excludes what is printed.
 //! - A one-sided claim that holds is `bounded`.
-//! - A row without evidence, or without a prediction to compare it with, is `stated` and confirms nothing.
-//! - A row that agrees, and would have agreed with a wrong prediction too, is `weak`: see [`Unit`]. Run more trials.
-//! - Whatever disagrees `differs`, also an erratum that the numbers do not confirm.
+//! - A row without evidence, or without a prediction to compare it with, is `stated` and confirms
+//!   nothing.
+//! - A row that agrees, and would have agreed with a wrong prediction too, is `weak`: see
+//!   [`Unit`]. Run more trials.
+//! - A row that disagrees `differs`, and so does an erratum that the numbers do not confirm.
 //!
-//! [`slack`](Row::slack) lets prediction and evidence be further apart than the interval says; it needs a reason and counts
-//! against the row's power.
+//! [`slack`](Row::slack) lets prediction and evidence be further apart than the interval says; it
+//! needs a reason and counts against the row's power.
 
 use serde::Serialize;
 
 use super::Estimate;
 
-/// The largest share by which a prediction may be wrong without a row noticing. Three percent is what a filter's rate changes
-/// by when one key in a hundred is counted wrongly or one bit in two hundred is set too much (k = 7).
+/// The largest share by which a prediction may be wrong without a row noticing. Three percent is
+/// what a filter's rate changes by when one key in a hundred is counted wrongly or one bit in two
+/// hundred is set too much (k = 7).
 pub const POWER: f64 = 0.03;
 /// The same for events so rare that a quick run sees some hundred of them.
 pub const RARE_POWER: f64 = 0.2;
 
-/// What is to be said of a row.
+/// What follows from a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -42,7 +47,7 @@ pub enum Verdict {
     Stated,
     /// It agrees, and would have agreed with a wrong prediction too. No confirmation.
     Weak,
-    /// Nobody has explained the difference: never in a report that is fit to be shown.
+    /// The difference is not explained. A report that is fit to be shown has no such row.
     Differs,
 }
 
@@ -58,7 +63,7 @@ impl Verdict {
         Self::Differs,
     ];
 
-    /// As in the rows.
+    /// The name in the rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -91,14 +96,15 @@ impl Verdict {
     }
 }
 
-/// In what an error of the prediction is counted, when the power of a row is judged.
+/// The unit in which an error of the prediction is measured when the power of a row is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
     /// Shares of the prediction itself: 3% of it must be noticed.
     Relative,
     /// The row is the logarithm of a rate: 3% of the rate must be noticed.
     Log10,
-    /// Shares of a larger whole, where a value near 0 is one point of a curve or one share of many: 3% of this.
+    /// Shares of a larger whole, where a value near 0 is one point of a curve or one share of
+    /// many: 3% of this.
     Of(f64),
     /// Rare events: 20% of the prediction must be noticed.
     Rare,
@@ -113,19 +119,19 @@ pub enum Claim {
     AtLeast(f64),
     /// From this to that.
     Between(f64, f64),
-    /// This number.
+    /// Equal to this number.
     Is(f64),
 }
 
-/// Where evidence comes from.
+/// The source of evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Experiment,
-    /// A second computation: how.
+    /// A second computation, and how it was made.
     Computation(&'static str),
 }
 
-/// What the source has, as numbers.
+/// What the source prints or claims, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Statement {
     /// A number, and how far from it a value may be; `sampled` if the source measured it.
@@ -137,12 +143,12 @@ enum Statement {
     Claim(Claim),
 }
 
-/// Whether a value is as stated.
+/// Whether a value agrees with what is stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Agrees,
     Contradicts,
-    /// The interval reaches to both sides.
+    /// The interval does not decide: it reaches to both sides.
     Open,
 }
 
@@ -150,7 +156,7 @@ impl Statement {
     fn judge(self, Estimate { low, high, .. }: Estimate) -> Judgement {
         let (least, most) = match self {
             Self::Number { value, reach, .. } => {
-                // To be a number is to be near it: an interval that reaches it agrees.
+                // A value agrees with a number if its interval reaches it.
                 let near = low <= value + reach && value - reach <= high;
                 return if near { Judgement::Agrees } else { Judgement::Contradicts };
             }
@@ -181,9 +187,9 @@ impl Statement {
 pub struct Row {
     /// Which row of its table, or which point of its figure.
     pub name: String,
-    /// As the source has it, digit by digit; or in our words, where it makes a claim.
+    /// What the source prints, digit by digit; or in our words, where it makes a claim.
     pub printed: Option<&'static str>,
-    /// From the models of the library.
+    /// The prediction of the library's models.
     pub predicted: Option<f64>,
     /// Why the source is wrong, or what else must be known.
     pub reason: Option<&'static str>,
@@ -198,7 +204,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row that says nothing yet.
+    /// A row without content.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -223,7 +229,8 @@ impl Row {
         self
     }
 
-    /// The source printed this number after an experiment of its own: it need only lie in our interval.
+    /// The source printed this number after an experiment of its own: it need only lie in our
+    /// interval.
     #[must_use]
     pub fn sampled(mut self, text: &'static str) -> Self {
         self.printed = Some(text);
@@ -267,7 +274,7 @@ impl Row {
         self
     }
 
-    /// The source is wrong, because.
+    /// The source is wrong; `reason` says why.
     #[must_use]
     pub fn erratum(mut self, reason: &'static str) -> Self {
         self.is_erratum = true;
@@ -297,26 +304,27 @@ impl Row {
         self.note(why)
     }
 
-    /// Prediction and evidence may be this far apart, beside the interval: what the model is known to leave out, and why.
+    /// Prediction and evidence may be this far apart, beside the interval: what the model is known
+    /// to leave out, and why.
     #[must_use]
     pub fn slack(mut self, amount: f64, why: &'static str) -> Self {
         self.slack = Some((amount.abs(), why));
         self
     }
 
-    /// In what errors are counted.
+    /// Sets the unit in which errors are measured.
     #[must_use]
     pub fn unit(mut self, unit: Unit) -> Self {
         self.unit = unit;
         self
     }
 
-    /// The evidence, wherever it is from.
+    /// The evidence, of an experiment or a computation.
     pub fn evidence(&self) -> Option<Estimate> {
         Some(self.evidence?.0)
     }
 
-    /// What came out of an experiment.
+    /// The result of the experiment.
     pub fn experiment(&self) -> Option<Estimate> {
         self.evidence.filter(|(_, origin)| *origin == Origin::Experiment).map(|(value, _)| value)
     }
@@ -362,7 +370,7 @@ impl Row {
         let evident = self.evidence.map(|(estimate, _)| statement.judge(self.widened(estimate)));
         if self.is_erratum {
             return match (computed, evident) {
-                // What is said to be wrong comes out.
+                // The row says that the source is wrong, but the evidence agrees with it.
                 (Some(Judgement::Agrees), _) | (None, Some(Judgement::Agrees)) => Verdict::Differs,
                 (_, None) => Verdict::Stated,
                 (_, Some(Judgement::Contradicts)) => Verdict::Erratum,
@@ -371,7 +379,7 @@ impl Row {
         }
         let is_sampled = matches!(statement, Statement::Number { sampled: true, .. });
         match (computed, evident) {
-            // The source's own sample is no better than ours.
+            // A sample of the source is no more exact than ours.
             (Some(Judgement::Contradicts), Some(Judgement::Agrees)) if is_sampled => {
                 if self.is_weak() { Verdict::Weak } else { Verdict::Reproduced }
             }
@@ -396,7 +404,7 @@ impl Row {
     }
 
     fn slack_amount(&self) -> f64 {
-        // Computed in two ways, equal numbers differ by a rounding.
+        // Equal numbers that are computed in two ways may differ by rounding.
         let rounding = 1e-9 * self.predicted.unwrap_or(0.0).abs();
         self.slack.map_or(0.0, |(amount, _)| amount) + rounding
     }
@@ -415,7 +423,8 @@ impl Row {
         low <= predicted && predicted <= high
     }
 
-    /// The smallest error of the prediction that the row would notice: how far from the evidence it still accepts one.
+    /// The smallest error of the prediction that the row would notice: the distance from the
+    /// evidence up to which it accepts a prediction.
     pub fn detects(&self) -> Option<f64> {
         self.predicted?;
         let estimate = self.evidence()?;
@@ -423,7 +432,8 @@ impl Row {
         Some((high - value).max(value - low))
     }
 
-    /// The largest that it may be; nothing for rows whose claim the interval decides by itself.
+    /// The largest that [`detects`](Self::detects) may be; `None` for rows whose claim the
+    /// interval decides.
     pub fn required(&self) -> Option<f64> {
         let predicted = self.predicted?.abs();
         self.evidence?;
@@ -437,7 +447,7 @@ impl Row {
     }
 
     fn is_weak(&self) -> bool {
-        // Exactly at the bound is good enough, whatever the rounding.
+        // A value exactly at the bound is accepted, whatever the rounding.
         self.detects().zip(self.required()).is_some_and(|(finds, most)| finds > most * (1.0 + 1e-6))
     }
 

@@ -1,4 +1,4 @@
-//! How long operations take: by the clock on the wall while all is well, by processor time on suspicion.
+//! How long operations take: by the wall clock first, and by processor time if that is too long.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,17 @@ use rustix::time::{ClockId, clock_gettime};
 /// The most that an operation may take.
 pub(super) const MOST: Duration = Duration::from_millis(50);
 
-/// How closely times are watched.
+/// How times are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// Calls, and runs of single operations, by the clock on the wall: cheap, and may suspect a busy machine.
+    /// Calls, and runs of single operations, by the wall clock: cheap, but wrong on a busy
+    /// machine.
     Runs,
     /// Every single operation, by the processor time of this thread.
     Each,
 }
 
-/// Time as a watch reads it.
+/// A point in time, as a watch reads it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Start {
     Wall(Instant),
@@ -31,7 +32,7 @@ impl Watch {
         }
     }
 
-    /// Single operations that are timed together.
+    /// How many single operations are timed together.
     pub(super) fn run(self) -> usize {
         match self {
             Self::Runs => 256,

@@ -1,4 +1,4 @@
-//! Numbers without a pattern, the same in every run.
+//! Pseudorandom numbers, the same in every run.
 
 use tamis::Digest;
 use tamis::internals::address::reduce;
@@ -21,17 +21,18 @@ impl Dice {
         Digest(self.seed.wrapping_add(self.drawn)).word(1)
     }
 
-    /// Below `range`, which is at least 1.
+    /// A number below `range`, which is at least 1.
     pub(super) fn below(&mut self, range: u64) -> u64 {
         reduce(self.word(), range)
     }
 
-    /// From `least` to `most`, both included.
+    /// A number from `least` to `most`, both included.
     pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.below((most.max(least) - least).saturating_add(1))
     }
 
-    /// From 1 to `most`, each power of two as likely as the next: small numbers are where the trouble is.
+    /// A number from 1 to `most`, of every magnitude with the same chance, because most faults
+    /// show with small numbers.
     pub(super) fn small(&mut self, most: u64) -> u64 {
         let bits = self.below(u64::from(most.max(1).ilog2()) + 1) as u32;
         self.between(1 << bits, ((2_u64 << bits) - 1).min(most.max(1)))
@@ -42,7 +43,7 @@ impl Dice {
         self.below(of) == 0
     }
 
-    /// One of these.
+    /// One of `of`.
     pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }

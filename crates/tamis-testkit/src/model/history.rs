@@ -1,4 +1,5 @@
-//! What is done to a filter: steps that mean the same whatever was done before, so that any of them can be left out.
+//! What is done to a filter. A step means the same whatever was done before, so any step can be
+//! left out.
 
 use tamis::{Digest, Effort, Hasher, Kind};
 
@@ -9,11 +10,11 @@ use super::dice::Dice;
 pub enum Shape {
     /// At random.
     Fresh,
-    /// Alike in their first bits: one bucket, one block, one identity.
+    /// Equal in this many first bits: of one bucket, one block or one identity.
     Alike(u32),
     /// One digest again and again.
     One,
-    /// A few, the same ones in every step with this shape.
+    /// One of a few digests, the same in every step with this shape.
     Few,
     /// The least and the greatest numbers.
     Ends,
@@ -24,14 +25,14 @@ pub enum Shape {
 pub struct Keys {
     /// How they are spread.
     pub shape: Shape,
-    /// Which ones.
+    /// Fixes the digests.
     pub seed: u64,
     /// How many.
     pub number: u64,
 }
 
 impl Keys {
-    /// The digests, by their order.
+    /// The digests, in order.
     pub(super) fn digests(self) -> impl Iterator<Item = Digest> {
         const FEW: u64 = 40;
         let base = Digest(self.seed).word(11);
@@ -51,7 +52,8 @@ impl Keys {
         })
     }
 
-    /// Keys as numbers with their digests: what is asked for values. Those of [`Shape::Alike`] share up to eight bits.
+    /// Keys that are numbers, with their digests, for calls that need keys and not digests. Those
+    /// of [`Shape::Alike`] share up to eight bits.
     pub(super) fn numbers(self, hasher: Hasher) -> impl Iterator<Item = (u64, Digest)> {
         let mut dice = Dice::new(self.seed);
         let wanted = self.seed << 56;
@@ -78,70 +80,74 @@ impl Keys {
 /// The layout of a filter that is merged into the one under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partner {
-    /// That of the case.
+    /// The layout of the case.
     Alike,
-    /// With identities a bit shorter or longer, where the kind has them.
+    /// The layout of the case with identities one bit shorter, where the kind has identities.
     Coarser,
-    /// See [`Partner::Coarser`].
+    /// The same with identities one bit longer.
     Finer,
-    /// That which the filter has by now.
+    /// The layout that the filter has at that point.
     Now,
 }
 
-/// One step of a history. A number of a batch is that of the digests handed over at once, 0 for one by one.
+/// One step of a history. The size of a batch is the number of digests in one call; 0 means one by
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Inserts.
     Insert(Keys, usize),
     /// Inserts with values.
     InsertValues(Keys),
-    /// Removes that many of what is in: seed, number, batch.
+    /// Removes some members: seed, number, size of a batch.
     Remove(u64, u64, usize),
-    /// Removes that many of what is in, by key and value: seed, number.
+    /// Removes some members by key and value: seed, number.
     RemoveValues(u64, u64),
-    /// Changes that many values: seed, number.
+    /// Changes some values: seed, number.
     Update(u64, u64),
-    /// One out, one in, that many times: what comes is new, or one of a few, or one that is in. Seed, number.
+    /// Removes a key and inserts one, again and again: seed, number. The key that comes is new,
+    /// one of a few, or a member.
     Churn(u64, u64),
-    /// Removes what is not in, and is refused.
+    /// Tries to remove absent keys, which must be refused.
     Refuse(Keys),
-    /// Asks, one by one and in batches.
+    /// Looks up keys, one by one and in batches.
     Ask(Keys, usize),
     /// Merges a filter of these keys into this one.
     Merge(Keys, Partner),
-    /// Merges what came together in this number of shards.
+    /// Merges a filter of these keys that was built in this number of shards.
     Shards(Keys, usize),
-    /// Inserts through the form that threads share.
+    /// Inserts through the filter that threads share.
     Atomic(Keys),
-    /// Room for twice as many keys.
+    /// Makes room for twice as many keys.
     Grow,
-    /// Room for half as many.
+    /// Leaves room for half as many.
     Shrink,
-    /// Room for this many keys, where the kind can be told.
+    /// Makes room for this many keys, where the kind can.
     Resize(u64),
-    /// Identities this many bits shorter.
+    /// Makes identities this many bits shorter.
     Coarsen(u32),
     /// Removes all.
     Clear,
-    /// Goes on with what was written and read back.
+    /// Encodes and decodes the filter, and goes on with the result.
     Encode,
-    /// Goes on with what was packed and unpacked.
+    /// Packs and decodes the filter, and goes on with the result.
     Pack(Effort),
-    /// Goes on with what was written and opened in place.
+    /// Encodes the filter and opens it in place, and goes on with the result.
     Open,
-    /// As `Encode` and `Open` of the form that large filters are written in, where there is one.
+    /// As `Encode` and `Open`, in the form that large filters are written in, where the kind has
+    /// one.
     InPlace,
-    /// Remembers what is.
+    /// Keeps a copy of the filter.
     Keep,
-    /// Goes on with what was remembered, patched to what is now.
+    /// Makes a delta from the copy that was kept to the filter, applies it to the copy, and goes
+    /// on with the result.
     Patch,
-    /// Uses plain instructions from here on, where that can be chosen.
+    /// Uses portable instructions from here on, where that can be chosen.
     Portable,
     /// Checks all that can be checked.
     Check,
 }
 
-/// A history for a filter that is planned for about `keys` keys, and will have up to `most`.
+/// A history for a filter that is planned for about `keys` keys and will hold up to `most`.
 pub(super) fn draw(kind: Kind, keys: u64, most: u64, dice: &mut Dice) -> Vec<Step> {
     let mut steps = Vec::new();
     let steps_wanted = dice.between(3, 24);
@@ -160,7 +166,7 @@ pub(super) fn draw(kind: Kind, keys: u64, most: u64, dice: &mut Dice) -> Vec<Ste
         steps.push(step);
     }
     if left > 0 && dice.once_in(3) {
-        // Far past the plan, and then whatever comes.
+        // Fills the filter far beyond its plan first.
         let keys = Keys { shape: Shape::Fresh, seed: dice.word(), number: left };
         steps.insert(dice.below(steps.len() as u64) as usize, Step::Insert(keys, batch(dice)));
     }
@@ -175,7 +181,7 @@ fn keys_of(number: u64, hostile: bool, dice: &mut Dice) -> Keys {
         5..=6 if hostile => Shape::Few,
         _ => Shape::Fresh,
     };
-    // Small seeds read better, and there are enough of them.
+    // Small seeds are easier to read, and there are enough of them.
     Keys { shape, seed: dice.below(1 << 32), number }
 }
 

@@ -1,4 +1,5 @@
-//! Random legal layouts of every kind: not only those that a plan chooses, since any may come in a file.
+//! Random valid layouts of every kind. Not only those that a plan chooses, because a file may have
+//! any.
 
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::rank_indexed::RankParams;
@@ -6,7 +7,8 @@ use tamis::{AnyParams, Goal, Kind, Params};
 
 use super::dice::Dice;
 
-/// The most bytes of memory of a layout that is tried: a larger one shows nothing new, and takes long.
+/// The most memory of a layout that is tried, in bytes. Larger ones show nothing new and take
+/// long.
 const MOST_BYTES: f64 = (4 << 20) as f64;
 /// One layout in this number is a planned one.
 const PLANNED: u64 = 4;
@@ -48,12 +50,13 @@ fn bytes(kind: Kind, values: &[u64]) -> f64 {
         | Kind::BalancedMht
         | Kind::BalancedPopcount
         | Kind::BalancedTwoChoice => factors(&[0, 1]) / 8.0 + factors(&[7]) * 16.0,
-        // Positions are never all in memory.
+        // The array of positions is never in memory as a whole.
         _ => 0.0,
     }
 }
 
-/// Bytes of a packed table: buckets, locations, fingerprint, groups, cells of the levels, extensions of a group.
+/// Bytes of a packed table: buckets, locations, fingerprint, groups, cells of the levels,
+/// extensions of a group.
 fn table_bytes(extra: u64, values: [u64; 9]) -> f64 {
     let [buckets, locations, fingerprint, groups, level1, level2, level3, second, third] =
         values.map(|value| value as f64);
@@ -99,7 +102,7 @@ fn integers(kind: Kind, keys: u64, dice: &mut Dice) -> Vec<u64> {
             let ones = if dice.once_in(2) { 0 } else { dice.small(positions) };
             vec![positions, dice.small(64), ones]
         }
-        // Refused: a kind without a line here is tried in planned layouts alone.
+        // The kind refuses this: a kind without a line here is tried with planned layouts only.
         _ => Vec::new(),
     }
 }
@@ -112,7 +115,7 @@ fn rank(kind: Kind, keys: u64, dice: &mut Dice) -> Vec<u64> {
         Kind::RankMap => dice.pick(&[1, 2, 3, 8, 32]),
         _ => 0,
     };
-    // The kind puts another number right.
+    // The kind corrects any other number.
     let extra = if dice.once_in(20) { dice.below(33) } else { right };
     let most = if dice.once_in(2) { 4 * buckets * locations + 3 } else { keys };
     let groups = if dice.once_in(3) { dice.small(buckets) } else { dice.pick(&[1, buckets]) };
@@ -134,7 +137,8 @@ fn blocked_rank(keys: u64, dice: &mut Dice) -> Vec<u64> {
     values
 }
 
-/// Numbers other than a plan would choose, from that place on: a file may have them.
+/// Changes some numbers from place `from` on to such as no plan would choose: a file may have
+/// them.
 fn change_some(values: &mut [u64], from: usize, dice: &mut Dice) {
     if values.len() > from && dice.once_in(3) {
         for _ in 0..dice.small(4) {

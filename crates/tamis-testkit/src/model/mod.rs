@@ -1,9 +1,10 @@
 //! Random layouts and histories of every kind, with an exact multiset beside each filter.
 //!
-//! A case is a kind, a layout that the kind accepts, and a history: inserts, removals, counts, values, batches, merges, shards, growth
-//! far past the plan, coarser identities, writing, packing, opening in place, patching. After every step the laws of
-//! [`tamis::Filter`] must hold, and the promises about memory and time. A case that fails is made shorter, and printed
-//! as a call of [`replay`].
+//! A case is a kind, a layout that the kind accepts, and a history: inserts, removals, counts,
+//! values, batches, merges, shards, growth far past the plan, coarser identities, writing,
+//! packing, opening in place, patching. After every step the laws of [`tamis::Filter`] must hold,
+//! and the promises about memory and time. A case that fails is shortened, and printed as a call
+//! of [`replay`].
 
 pub(crate) mod clock;
 mod dice;
@@ -44,9 +45,9 @@ pub struct Case {
 /// A case that broke a law.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Which one, as short as it could be made.
+    /// The case, as short as it could be made.
     pub case: Case,
-    /// The law.
+    /// The law that it broke.
     pub law: &'static str,
     /// What was seen.
     pub detail: String,
@@ -64,7 +65,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What ran.
+/// How much was run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ran {
     /// Cases.
@@ -73,7 +74,8 @@ pub struct Ran {
     pub operations: u64,
 }
 
-/// Runs case after case, starting with number `first`, until `operations` operations are done or a case fails.
+/// Runs case after case, starting with number `first`, until `operations` operations are done or a
+/// case fails.
 ///
 /// # Errors
 ///
@@ -89,11 +91,11 @@ pub fn run(first: u64, operations: u64) -> Result<Ran, Box<Failure>> {
     Ok(ran)
 }
 
-/// Runs one case: how many operations went well.
+/// Runs one case, and returns how many operations went well.
 ///
 /// # Errors
 ///
-/// What it broke, as it stands.
+/// The law that it broke, with the case as it is.
 pub fn judge(case: &Case) -> Result<u64, Box<Failure>> {
     attempt(case)
         .map_err(|Broken { law, detail }| Box::new(Failure { case: case.clone(), law, detail }))
@@ -111,7 +113,8 @@ impl Failure {
 pub fn draw(number: u64) -> Case {
     let mut dice = Dice::new(number);
     let kind = dice.pick(Kind::ALL);
-    // Those that keep identities can do most, and so can go wrong in most ways; those that are built once take long to build.
+    // Kinds that keep identities have the most operations, so they are drawn more often. Kinds
+    // that are built once are drawn less often, because building takes long.
     let kind = match kind {
         Kind::Partitioned if !dice.once_in(4) => Kind::BlockedRank,
         Kind::Compressed if !dice.once_in(2) => Kind::DLeft,
@@ -127,7 +130,7 @@ pub fn draw(number: u64) -> Case {
     let values = layouts::draw(kind, keys, &mut dice);
     let past = dice.pick(&[1, 2, 3, 10, 100]);
     let most = match kind {
-        // Candidates are tried for every key.
+        // Building takes long: it tries candidates for every key.
         Kind::Partitioned => (keys * past).min(1500),
         _ if large => (keys * past).clamp(100_000, 300_000),
         _ => (keys * past).clamp(16, 8000),
@@ -136,7 +139,7 @@ pub fn draw(number: u64) -> Case {
     Case { kind, values, seed: dice.below(10_000), steps }
 }
 
-/// Runs one case, for a test of what once failed.
+/// Runs one case. Tests call it with cases that once failed.
 ///
 /// # Panics
 ///
@@ -148,13 +151,14 @@ pub fn replay(kind: Kind, values: &[u64], seed: u64, steps: &[Step]) {
     }
 }
 
-/// How many operations went well, or what was broken.
+/// How many operations went well, or which law was broken.
 fn attempt(case: &Case) -> Result<u64, Broken> {
     let (operations, slow) = once(case, Watch::Runs)?;
     if slow.is_none() {
         return Ok(operations);
     }
-    // Twice more, operation by operation, in processor time: a busy machine is no fault of the filter.
+    // Runs the case twice more, and times every operation in processor time: on a busy machine,
+    // the wall clock says nothing about the filter.
     let mut slowest = None;
     for _ in 0..2 {
         slowest = once(case, Watch::Each)?.1;

@@ -1,11 +1,11 @@
-//! A failing case, made shorter while it fails in the same way.
+//! Makes a failing case shorter, as long as it fails in the same way.
 
 use std::time::{Duration, Instant};
 
 use super::history::{Keys, Shape, Step};
 use super::{Case, Failure, judge};
 
-/// When to stop: what is left is short enough by then.
+/// How long to go on: by then the case is short enough.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The shortest case found that breaks the same law.
@@ -22,7 +22,8 @@ pub(super) fn shortest(mut failure: Failure) -> Failure {
     }
 }
 
-/// Cases with less in them, the boldest first: half of the steps gone, a quarter, ..., one; then fewer and plainer keys.
+/// Shorter cases, those that leave out most first: without half of the steps, a quarter, ..., one;
+/// then with fewer and simpler keys.
 fn shorter(case: &Case) -> impl Iterator<Item = Case> {
     let len = case.steps.len();
     let sizes = std::iter::successors(Some(len / 2), |size| Some(size / 2));

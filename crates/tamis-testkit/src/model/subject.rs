@@ -1,4 +1,4 @@
-//! What only some kinds can do, for whichever is inside an [`AnyFilter`].
+//! What only some kinds can do, called on an [`AnyFilter`].
 
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::dleft::DLeftParams;
@@ -11,7 +11,7 @@ use tamis::{
 
 use super::history::Partner;
 
-/// How identities are cut and told apart; `None` for kinds that keep none.
+/// The universe of a kind that keeps identities; `None` for other kinds.
 pub(super) fn universe(params: &AnyParams) -> Option<u64> {
     match params {
         AnyParams::RankIndexed(params)
@@ -88,7 +88,7 @@ pub(super) fn values(filter: &AnyFilter, key: u64) -> Vec<u64> {
     }
 }
 
-/// Room for `keys` keys; false where that cannot be.
+/// Makes room for `keys` keys; false where that is not possible.
 pub(super) fn resize(filter: &mut AnyFilter, keys: u64) -> bool {
     match filter {
         AnyFilter::RankIndexed(filter) => filter.resize(keys).is_ok(),
@@ -99,7 +99,7 @@ pub(super) fn resize(filter: &mut AnyFilter, keys: u64) -> bool {
     }
 }
 
-/// Identities `bits` bits shorter; false where that cannot be.
+/// Makes identities `bits` bits shorter; false where that is not possible.
 pub(super) fn coarsen(filter: &mut AnyFilter, bits: u32) -> bool {
     match filter {
         AnyFilter::RankIndexed(filter) => filter.coarsen(bits).is_ok(),
@@ -111,7 +111,8 @@ pub(super) fn coarsen(filter: &mut AnyFilter, bits: u32) -> bool {
     }
 }
 
-/// Plain instructions from here on, where that can be chosen. (Tests inside the library compare both for the other kinds.)
+/// Makes the filter use portable instructions, where that can be chosen. (For the other kinds,
+/// tests inside the library compare both.)
 pub(super) fn make_portable(filter: &mut AnyFilter) {
     if let AnyFilter::BlockedRank(filter) = filter {
         filter.make_portable();
@@ -126,7 +127,8 @@ pub(super) fn encode_in_place(filter: &AnyFilter) -> Option<Vec<u8>> {
     }
 }
 
-/// How often a digest must be told to be in, exactly; `None` where the kind promises no exact count.
+/// The count that the filter must return for a digest; `None` where the kind promises no exact
+/// count.
 pub(super) fn exact_count(filter: &AnyFilter, entries: &[Entry], digest: Digest) -> Option<u64> {
     filter.as_count()?;
     let wanted = identity(digest, universe(&filter.params())?);
@@ -135,7 +137,7 @@ pub(super) fn exact_count(filter: &AnyFilter, entries: &[Entry], digest: Digest)
     Some(alike.map(|entry| entry.count).sum())
 }
 
-/// The layout of a partner, where there is such a one.
+/// The layout of a partner; `None` where there is no such layout.
 pub(super) fn partner(planned: &AnyParams, now: &AnyParams, which: Partner) -> Option<AnyParams> {
     match which {
         Partner::Now => Some(*now),
@@ -145,19 +147,21 @@ pub(super) fn partner(planned: &AnyParams, now: &AnyParams, which: Partner) -> O
     }
 }
 
-/// What a plan would lay out with the same buckets or blocks, and as much room: what is given otherwise may be far from it.
+/// The layout that a plan would choose for the same buckets or blocks and as much room. `params`
+/// may be far from it.
 pub(super) fn as_planned(params: &AnyParams) -> Option<AnyParams> {
     with_fingerprint(params, Some)
 }
 
-/// The planned layout of a filter whose identities have become shorter; `None` where they have not.
+/// The planned layout of a filter whose identities have become shorter; `None` where they have
+/// not.
 pub(super) fn coarsened(planned: &AnyParams, now: &AnyParams) -> Option<AnyParams> {
     let ratio = universe(planned)? / universe(now)?;
     if ratio < 2 { None } else { with_fingerprint(planned, |bits| bits.checked_sub(ratio.ilog2())) }
 }
 
-/// The same with other bits of a fingerprint or a remainder, and all that follows from them as a plan would choose it; kinds
-/// without fingerprints stay as they are.
+/// The same params with another width of fingerprints or remainders, and with everything that
+/// follows from it as a plan would choose it. Kinds without fingerprints keep their params.
 fn with_fingerprint(params: &AnyParams, change: impl Fn(u32) -> Option<u32>) -> Option<AnyParams> {
     let rank = |params: &RankParams| {
         let Layout { buckets, locations, fingerprint, extra, groups, .. } = params.layout();
@@ -186,7 +190,7 @@ fn with_fingerprint(params: &AnyParams, change: impl Fn(u32) -> Option<u32>) -> 
     }
 }
 
-/// Inserts through the form that threads share; false where the kind has none.
+/// Inserts through the filter that threads share; false where the kind has none.
 pub(super) fn insert_atomically(filter: &mut AnyFilter, digests: &[Digest]) -> bool {
     match filter {
         AnyFilter::Bloom(bloom) => {
@@ -204,7 +208,7 @@ pub(super) fn insert_atomically(filter: &mut AnyFilter, digests: &[Digest]) -> b
     true
 }
 
-/// A filter of these keys, which came together in shards, less `gone`; or what went wrong.
+/// A filter of these keys without `gone`, built in shards and merged; or what went wrong.
 pub(super) fn through_shards(
     params: AnyParams,
     label: Label,

@@ -9,17 +9,17 @@ use super::dice::Dice;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) digest: Digest,
-    /// 0 where nobody gave one.
+    /// 0 where none was given.
     pub(super) value: u64,
     /// The key, where it was inserted with a value.
     pub(super) key: Option<u64>,
 }
 
-/// All that is in.
+/// All members.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Truth {
     pub(super) members: Vec<Member>,
-    /// Whether values other than 0 may be in.
+    /// Whether members may have values other than 0.
     pub(super) valued: bool,
 }
 
@@ -38,13 +38,14 @@ impl Truth {
         }
     }
 
-    /// Takes one occurrence away, any one.
+    /// Removes any one member.
     pub(super) fn take_any(&mut self, dice: &mut Dice) -> Option<Member> {
         let at = dice.below(self.len().max(1)) as usize;
         (at < self.members.len()).then(|| self.members.swap_remove(at))
     }
 
-    /// Takes away what a filter takes that removes an entry of the identity of `digest`, whatever its value: the smallest.
+    /// Removes what a filter removes that is told to remove `digest` whatever its value: the entry
+    /// of its identity with the smallest value.
     pub(super) fn take_like(&mut self, digest: Digest, universe: u64) {
         let wanted = identity(digest, universe);
         let alike = self.members.iter().enumerate();
@@ -58,7 +59,7 @@ impl Truth {
         self.members.iter().map(|member| member.digest).collect()
     }
 
-    /// What a filter of this kind keeps of all that is in, in order.
+    /// The entries that a filter of this kind keeps of all members, in order.
     pub(super) fn entries(&self, kind: Kind, universe: u64) -> Vec<Entry> {
         let entry = |member: &Member| (identity(member.digest, universe), member.value);
         let mut entries: Vec<(u64, u64)> = self.members.iter().map(entry).collect();

@@ -1,4 +1,5 @@
-//! Balanced filters beyond the law suite: models against filters, full lists, more keys than planned, merging.
+//! Balanced filters beyond the law suite: models against filters, full lists, more keys than
+//! planned, merging.
 
 use tamis::balanced::{
     Balanced, BalancedParams, Mht, Policy, Popcount, Scheme, Sequential, Single, TwoChoice,
@@ -38,12 +39,13 @@ fn nothing_lost<S: Scheme>(filter: &Balanced<S>, keys: core::ops::Range<u64>) {
     filter.validate().unwrap();
 }
 
-/// Relative to one.
+/// Checks that `measured` divided by `predicted` differs from 1 by at most `most`.
 fn near(measured: f64, predicted: f64, most: f64) {
     assert!((measured / predicted - 1.0).abs() <= most, "{measured} for {predicted}");
 }
 
-/// What the issue asks for, at every size: rate from the realised fill, blocks, overflow.
+/// Compares filters of every size with their predictions: the rate from the fill, blocks,
+/// overflow.
 fn keeps_its_word<S: Scheme>(block: u64, bits: f64) {
     const KEYS: u64 = 200_000;
     let params = plan::<S>(KEYS, bits, &[("block", block)]);
@@ -95,8 +97,8 @@ fn filters_do_what_was_predicted() {
     }
 }
 
-/// A block that held many of its keys already counts fewer than came, and is fuller than others with that count. Computed by a second
-/// program that follows counter and set bits together.
+/// A block that held many of its keys already counts fewer than came, and is fuller than others
+/// with that count. Computed by a second program that follows counter and set bits together.
 #[test]
 fn counters_and_set_bits_are_followed_together() {
     let rows: [([u64; 9], u64, f64); 3] = [
@@ -186,7 +188,7 @@ fn each_key_three_times<S: Scheme>() {
     let once = filled(params, 20_000);
     let mut thrice = Balanced::new(params, once.label().hasher).unwrap();
     let keys = members(once.hasher(), 0..20_000);
-    // The second and third time right after the first, and much later.
+    // A key comes again right after the first time, and much later.
     for (index, &digest) in keys.iter().enumerate() {
         thrice.insert_digest(digest).unwrap();
         assert_eq!(thrice.insert_digest(digest), Ok(false));
@@ -286,7 +288,7 @@ fn few<S: Scheme>() {
         assert!(filter.rate() <= 0.05);
         assert_eq!(Balanced::<S>::decode(&filter.encode().to_vec(), Limits::default()), Ok(filter));
     }
-    // The smallest of all, far beyond what it can hold.
+    // The smallest filter, with far more keys than it can hold.
     let mut values = [1, 256, 1, 1, 0, 0, 0, 0, 0];
     let filter = filled(BalancedParams::<S>::from_values(&values).unwrap(), 500);
     nothing_lost(&filter, 0..500);
@@ -330,7 +332,7 @@ fn merging_loses_nothing() {
     merged::<TwoChoice>();
 }
 
-/// The table of `docs/papers/001-balanced.md` is what is planned, and what the issue asks for.
+/// The table of `docs/papers/001-balanced.md` has what is planned.
 #[test]
 fn the_recorded_figures_are_the_planned_ones() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/papers/001-balanced.md");
@@ -367,7 +369,7 @@ fn the_recorded_figures_are_the_planned_ones() {
     assert_eq!(rows, 14);
 }
 
-/// The shape of subtables is a stated rule: every one has a block, and all add up.
+/// The sizes of subtables follow a stated rule: every subtable has a block, and all add up.
 #[test]
 fn subtables_add_up() {
     for blocks in [1, 2, 3, 4, 5, 7, 100, 12_345, 1 << 39] {

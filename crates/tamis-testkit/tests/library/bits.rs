@@ -124,7 +124,7 @@ fn shared_words_are_copied_by_the_first_write() {
     assert!(Words::shared(&bytes, usize::MAX, 2).is_none(), "overflow");
 }
 
-/// Arrays of several megabytes may lie on huge pages: nobody can tell.
+/// Arrays of several megabytes may lie on huge pages, which must make no difference.
 #[test]
 fn large_words_are_zero_and_hold_what_is_written() {
     let mut words = Words::zeroed(1_000_003).unwrap();

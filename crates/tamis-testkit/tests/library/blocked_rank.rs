@@ -51,7 +51,7 @@ fn blocked_rank_keeps_the_laws() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever the machine has, the bytes are the same.
+    /// The bytes are the same on every machine.
     #[test]
     fn machines_agree(
         keys in proptest::collection::vec((any::<u16>(), any::<bool>()), 0..600),
@@ -140,14 +140,15 @@ fn plans_keep_their_promises() {
     }
 }
 
-/// Of every cut that params allow: no key is lost on the way in or out, and special instructions make the same bytes as plain ones.
+/// For every layout of a block that params allow: no key is lost when keys come or go, and special
+/// instructions make the same bytes as portable ones.
 #[test]
 fn every_cut_keeps_what_it_is_given() {
     let digests = members(120);
     let mut cuts = 0;
     for (fingerprint, cells) in (5..=16).flat_map(|width| (1..=64).map(move |cells| (width, cells)))
     {
-        // One of seventeen, each time others.
+        // One in seventeen, others for every `cells` and `fingerprint`.
         for locations in (1..=64).filter(|locations| (locations + cells + fingerprint) % 17 == 0) {
             let Ok(params) = BlockedRankParams::new(3, locations, cells, fingerprint, 120) else {
                 continue;
@@ -197,8 +198,8 @@ fn twice_the_planned_keys_and_more() {
     }
 }
 
-/// Blocks of the most common cut, which machines have a way of their own for, have another cut when they have grown: by batches, one by one, and
-/// by plain instructions.
+/// Blocks of the most common layout, for which there are special instructions, have another layout
+/// after growing. In batches, one by one, and with portable instructions.
 #[test]
 fn filters_of_the_common_cut_lose_nothing_when_they_grow() {
     let digests = members(60_000);
@@ -227,7 +228,8 @@ fn filters_of_the_common_cut_lose_nothing_when_they_grow() {
     }
 }
 
-/// Memory held above the logarithm of the rate, for cells of 8, 12 and 16 bits at the planned load.
+/// Memory held above the logarithm of the rate, for cells of 8, 12 and 16 bits at the planned
+/// load.
 #[test]
 fn cells_cost_few_bits_above_the_logarithm() {
     for (fingerprint, most) in [(8, 3.5), (12, 4.3), (16, 5.1)] {
@@ -245,8 +247,8 @@ fn cells_cost_few_bits_above_the_logarithm() {
     }
 }
 
-/// The share in the back table is the model's, fresh and after ten rounds of coming and going: thresholds depend on what is
-/// in alone.
+/// The share of keys in the back table is that of the model, in a new filter and after ten rounds
+/// of replacing keys: thresholds depend only on the members.
 #[test]
 fn the_back_table_is_as_large_as_predicted() {
     for fingerprint in [8, 12, 16] {
@@ -258,7 +260,7 @@ fn the_back_table_is_as_large_as_predicted() {
         let mut filter = make(params)(Hasher::default());
         let mut digests = members(keys);
         filter.insert_many(&digests).unwrap();
-        // From simulations: the number spilled varies by about twice its square root.
+        // From simulations: the number in the back table varies by about twice its square root.
         let expected = share * keys as f64;
         let near = |filter: &BlockedRank| {
             let in_back = filter.overflow().unwrap() as f64;
@@ -282,7 +284,8 @@ fn the_back_table_is_as_large_as_predicted() {
     }
 }
 
-/// What a delta takes from a full filter leaves it as if it had never been in, thresholds included.
+/// After a delta removes keys from a full filter, it is as if they had never been in, thresholds
+/// included.
 #[test]
 fn deltas_on_a_full_filter_leave_valid_thresholds() {
     let keys = 20_000;
@@ -300,8 +303,9 @@ fn deltas_on_a_full_filter_leave_valid_thresholds() {
     assert_eq!(AnyFilter::decode(&base.encode().to_vec(), Limits::default()).unwrap(), new);
 }
 
-/// Digests that all fall into one block, fewer than planned: more blocks would not help, and none are made. Each takes at most an
-/// entry beside the table, and the list of these has at most as much to spare.
+/// Digests that all fall into one block, fewer than planned: more blocks would not help, and none
+/// are made. Each digest takes at most one entry of the overflow, and the list has at most as much
+/// room to spare.
 #[test]
 fn keys_that_crowd_one_block_do_not_make_the_filter_grow() {
     const ENTRY: u64 = 24 * 8;

@@ -23,7 +23,7 @@ fn filled(params: BlockedRankParams, digests: &[Digest]) -> BlockedRank {
     filter
 }
 
-/// Planned for so many keys, and full.
+/// A filter that is planned for `keys` keys, and holds as many.
 fn planned(keys: u64, rate: f64) -> BlockedRank {
     filled(BlockedRank::plan(&Goal::rate(keys, rate)).unwrap(), &members(keys))
 }
@@ -45,7 +45,7 @@ fn roles(bytes: &[u8]) -> Vec<u8> {
     sections(bytes).into_iter().map(|(role, ..)| role).collect()
 }
 
-/// Both ways of reading, which must give the same filter, and the same bytes again.
+/// Checks that both ways of reading give the same filter, which gives the same bytes again.
 fn check_round_trip(filter: &BlockedRank) {
     filter.validate().unwrap();
     let bytes = filter.encode_in_place().to_vec();
@@ -70,7 +70,8 @@ fn large_filters_are_used_where_they_lie() {
             let bytes = filter.encode().to_vec();
             assert_eq!(bytes, filter.encode_in_place().to_vec());
             assert_eq!(roles(&bytes), [0, 3, 4, 5]);
-            // What is predicted is what is written, whatever is in, unless more comes than is planned for.
+            // The predicted bytes are those that are written, whatever the filter holds, unless it
+            // holds more keys than planned.
             let predicted = BlockedRank::predict(&params, share).wire_bits_per_key;
             assert_eq!(predicted * share.max(1) as f64, bytes.len() as f64 * 8.0);
             let opened = open(&bytes).unwrap();
@@ -97,7 +98,8 @@ fn small_filters_stay_small() {
     assert_eq!(open(&plain).unwrap(), open(&in_place).unwrap());
 }
 
-/// A filter that was opened in place does all that one in memory does, and does not change the bytes.
+/// A filter that was opened in place does all that one in memory does, and does not change the
+/// bytes.
 #[test]
 fn what_is_opened_in_place_can_be_changed() {
     let (keys, digests) = (60_000, members(70_000));
@@ -133,7 +135,8 @@ fn what_is_opened_in_place_can_be_changed() {
     assert_eq!(open(), whole);
 }
 
-/// Grown, overfull, with copies beside the cells, with fingerprints that can grow no shorter.
+/// Filters that have grown, that hold too much, with copies in the overflow, and with fingerprints
+/// that cannot be made shorter.
 #[test]
 fn whatever_its_history_a_back_table_is_written_as_it_is() {
     let digests = members(60_000);
@@ -162,7 +165,8 @@ fn whatever_its_history_a_back_table_is_written_as_it_is() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// What is read is what was written, whatever was in. (The model test goes on with it.)
+    /// What is read is what was written, whatever the filter holds. (The model test goes on with
+    /// it.)
     #[test]
     fn filters_are_read_in_place(
         before in 0..900_usize,
@@ -191,7 +195,7 @@ fn copies_of_bytes_keep_the_laws() {
     laws::check_removal(make, 1700);
 }
 
-/// A sample with a second level, extensions of its packed table in use, and entries beside it.
+/// A sample with a second level, with extensions of its packed table in use, and with overflow.
 fn sample() -> Vec<u8> {
     let mut filter = planned(150_000, 0.003);
     for key in 0..40_u64 {
@@ -205,20 +209,20 @@ fn sample() -> Vec<u8> {
     bytes
 }
 
-/// Where a param stands in the header, and what it is.
+/// The place of a param in the header, and its value.
 fn param(bytes: &[u8], name: &str) -> (usize, u64) {
     let number = BlockedRankParams::NAMES.iter().position(|&one| one == name).unwrap();
     let at = 48 + 8 * number;
     (at, u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()))
 }
 
-/// The bytes with one param changed, and every checksum right.
+/// The bytes with one param changed, and valid checksums.
 fn with_param(bytes: &[u8], name: &str, value: u64) -> Vec<u8> {
     let (at, _) = param(bytes, name);
     hostile::forge(bytes, |head| head[at..at + 8].copy_from_slice(&value.to_le_bytes()))
 }
 
-/// Every number of the layout, made what it must not be.
+/// Every number of the layout is changed to an invalid one.
 #[test]
 fn a_layout_that_lies_is_refused_by_name() {
     let bytes = sample();
@@ -281,7 +285,8 @@ fn a_layout_that_lies_is_refused_by_name() {
     }
 }
 
-/// Nobody has checked the words of a file that is opened in place: blocks behind blocks, buckets and pointers to extensions may be anything.
+/// The words of a file that is opened in place are not checked: blocks of the second level,
+/// buckets and pointers to extensions may be anything.
 #[test]
 fn words_behind_the_blocks_may_lie_and_do_no_harm() {
     let bytes = sample();
@@ -292,7 +297,8 @@ fn words_behind_the_blocks_may_lie_and_do_no_harm() {
     for round in 0..60 {
         let mut changed = bytes.clone();
         for &(role, offset, len) in &places {
-            // Thresholds of zero send every question on, and ones make full index maps, flags and pointers.
+            // Thresholds of zero send every lookup on; words of ones make full index maps, flags
+            // and pointers.
             let changes = match role {
                 0 if round % 3 == 0 => 3000,
                 4 | 5 => 50 * (1 + round * round),
@@ -345,7 +351,7 @@ fn sections_that_do_not_belong_are_refused() {
     assert!(refusal(entry(3), 4).starts_with("section role"));
     assert!(refusal(entry(1) + 1, Encoding::Packed as u8).starts_with("section role"));
     assert!(refusal(entry(2) + 1, Encoding::Packed as u8).starts_with("section"));
-    // No second level, but its blocks.
+    // The params have no second level, but the file has its blocks.
     let second = BlockedRankParams::NAMES.iter().filter(|name| name.starts_with("second_"));
     let forged = second.fold(bytes, |bytes: Vec<u8>, name| with_param(&bytes, name, 0));
     let said = hostile::decode(&forged).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! Small files that claim much, against the memory that is allowed and a second of processor time for each gigabyte of it.
+//! Small files that claim much memory are read within the memory that is allowed, and in a second
+//! of processor time for each gigabyte of it.
 
 use std::time::Duration;
 
@@ -11,17 +12,18 @@ use tamis::{
 use tamis_report::memory;
 use tamis_testkit::bombs::{Bomb, bombs, file, processor_time};
 
-/// Memory allowed: `TAMIS_BOMB_MEMORY` bytes, or what takes seconds for all of them.
+/// The memory allowed: `TAMIS_BOMB_MEMORY` bytes, or else little enough that all files take
+/// seconds.
 fn allowed() -> u64 {
     let set = std::env::var("TAMIS_BOMB_MEMORY").ok();
     set.map_or(64 << 20, |bytes| bytes.parse().expect("TAMIS_BOMB_MEMORY: a number of bytes"))
 }
 
-/// What planning and small things take, whatever the memory.
+/// What planning and small allocations take beside the memory allowed.
 const SPARE_MEMORY: u64 = 1 << 20;
 const SPARE_TIME: Duration = Duration::from_millis(30);
 
-/// Reads a bomb, and asks it a question if it is accepted.
+/// Reads a bomb, and looks up a key if it is accepted.
 fn detonate(bomb: &Bomb, limits: Limits) -> bool {
     if bomb.delta {
         return Delta::decode(&bomb.bytes, limits).is_ok();
@@ -44,7 +46,8 @@ fn every_bomb_is_answered_or_refused_in_time_and_memory() {
         assert!(bomb.bytes.len() < 8192, "{}: {} bytes", bomb.name, bomb.bytes.len());
         let mut took = Duration::MAX;
         let mut peak = 0;
-        // A busy machine makes page faults dear, and never cheap: the least of three counts.
+        // On a busy machine page faults take longer, never shorter: the least of three times
+        // counts.
         for _ in 0..3 {
             let before = processor_time();
             let (was_accepted, held) = memory::peak_of(|| detonate(bomb, limits));
@@ -66,7 +69,7 @@ fn every_bomb_is_answered_or_refused_in_time_and_memory() {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// What a byte of input may take, beside the memory: what `Limits` and `docs/wire.md` say.
+/// The time that a byte of input may take, beside the memory, as `Limits` and `docs/wire.md` say.
 const BYTE_TIME: Duration = Duration::from_micros(4);
 
 /// Processor time of reading, for each byte, and whether it was accepted.
@@ -77,7 +80,7 @@ fn time_for_a_byte(bytes: &[u8]) -> (Duration, bool) {
     (processor_time().saturating_sub(before) / ROUNDS / bytes.len() as u32, accepted)
 }
 
-/// An array with so many ones in so many bits, spread at random.
+/// An array of `bits` bits with `ones` ones, spread at random.
 fn spread(bits: u64, ones: u64) -> Vec<u64> {
     let mut words = vec![0; bits.div_ceil(64) as usize];
     for key in 0..ones {
@@ -94,7 +97,8 @@ fn frame(coder: Coder, bits: u64, ones: u64) -> Vec<u8> {
     encode_as(coder, &words, bits, ones)
 }
 
-/// The densest work that bytes can ask for: coders at their rule, full planes, identities to be laid out.
+/// The most work that a byte can ask for: coders at their limit, full planes, identities to be
+/// laid out.
 #[test]
 fn a_byte_takes_four_microseconds_at_most() {
     let bits = 1 << 23;

@@ -17,7 +17,7 @@ fn encode_as(coder: Coder, words: &[u64], bits: u64) -> Vec<u8> {
     tamis::internals::coder::encode_as(coder, words, bits, count_ones(words))
 }
 
-/// The array in a frame, as readers of files decode it: checked before there is any memory.
+/// Decodes a frame as readers of files do: it is checked before memory is allocated.
 fn decode(frame: &[u8], bits: u64) -> Result<Vec<u64>, CoderError> {
     check(frame, bits)?;
     let mut words = vec![0; bits.div_ceil(64) as usize];
@@ -77,7 +77,7 @@ impl Random {
     }
 }
 
-/// A Bloom filter's array after so many keys.
+/// Sets the bits of `keys` keys in the array of a Bloom filter.
 fn insert(words: &mut [u64], bits: u64, keys: u64, hashes: u64, random: &mut Random) {
     for _ in 0..keys * hashes {
         let position = random.below(bits);
@@ -85,7 +85,7 @@ fn insert(words: &mut [u64], bits: u64, keys: u64, hashes: u64, random: &mut Ran
     }
 }
 
-/// Every coder and effort, plainly and in pieces.
+/// Checks the round trip with every coder and effort, whole and in pieces.
 fn round_trip(words: &[u64], bits: u64) {
     let most = 1 + bits.div_ceil(8) as usize;
     for coder in CODERS {
@@ -131,7 +131,8 @@ fn one_bit_far_away() {
             round_trip(&words, bits);
         }
     }
-    // All ones in front: the model is as wrong as can be, and the frame still falls back.
+    // All ones in front: the model is as wrong as it can be, and the frame falls back to plain
+    // bytes.
     let mut words = vec![0; 4096];
     words[..1024].fill(u64::MAX);
     round_trip(&words, 4096 * 64);
@@ -194,14 +195,14 @@ fn sizes_of_the_paper() {
     assert!((fixed - 9904.8).abs() < 2.0, "{fixed}");
     assert!((adaptive - 9905.8).abs() < 2.0, "{adaptive}");
     assert!((adaptive_delta - 2078.0).abs() < 2.0, "{adaptive_delta}");
-    // The notes have 2078 for the static coder too; ours takes the entropy and half a byte at the end. Three standard
-    // deviations of the mean of 300.
+    // The notes have 2078 for the static coder too; ours takes the entropy and half a byte at the
+    // end. Three standard deviations of the mean of 300.
     let shape = Shape { positions: 320_000, hashes: 2, keys: 10_000 };
     let message = Message::Delta { changed: 0.05 };
     let ideal = shape.entropy_bits(message) / 8.0 + 0.5;
     let deviation = shape.deviation_bits(message) / 8.0 / libm::sqrt(300.0);
     assert!((delta - ideal).abs() < 3.0 * deviation, "{delta} for {ideal} +- {deviation}");
-    // Knowing the count, which the frame carries, is worth less than a byte.
+    // To know the count, which is in the frame, saves less than a byte.
     assert!((counted_delta - delta).abs() < 1.0, "{counted_delta}");
 }
 
@@ -227,13 +228,13 @@ fn sizes_of_constriction() {
         let bound = entropy_bits(bits, ones) / 8.0;
         assert!(ours as f64 >= bound.floor() && ours as f64 <= bound + 1.5, "{ours} {bound}");
     }
-    // One symbol of one: nothing to say, in both.
+    // There is one possible symbol: both coders write nothing.
     let mut nothing = DefaultRangeEncoder::new();
     nothing.encode_symbol(0, UniformModel::<u32, 24>::new(2)).unwrap();
     assert!(nothing.get_compressed().len() <= 1);
 }
 
-/// `Fast` has a quick coder within 0.6% at every density, and the model knows the sizes.
+/// `Fast` has a fast coder within 0.6% at every density, and the model predicts the sizes.
 #[test]
 fn a_quick_coder_is_always_close() {
     let bits = 1 << 27;
@@ -257,7 +258,7 @@ fn a_quick_coder_is_always_close() {
     }
 }
 
-/// Sparse arrays are not for coders that go bit by bit: a decoder would refuse them.
+/// Sparse arrays are not given to coders that go bit by bit: a decoder would refuse them.
 #[test]
 fn range_coders_keep_to_the_bits_a_byte_and_sizes_stay_close() {
     let mut random = Random(11);
@@ -293,8 +294,8 @@ fn hostile_bytes_never_panic() {
             .chain([encode_pieces(&words, bits, 256, Effort::Fast)]);
         for frame in frames {
             for end in 0..frame.len() {
-                // A shorter number may be another array's; the other coders see that something is
-                // missing.
+                // A shorter payload may be that of another array; the other coders notice that
+                // something is missing.
                 let decoded = decode(&frame[..end], bits);
                 assert!(decoded.is_err() || is_range(&frame), "{} {end}", frame[0]);
                 assert_ne!(decoded.as_ref(), Ok(&words));
@@ -310,8 +311,8 @@ fn hostile_bytes_never_panic() {
                     let mut damaged = frame.clone();
                     damaged[index] ^= change;
                     if let Ok(other) = decode(&damaged, bits) {
-                        // An array has one frame for each coder and cut, so other bytes are another
-                        // array.
+                        // An array has one frame for each coder and cut, so other bytes are
+                        // another array.
                         let cut = frame[0] == pieces::ID && index == 1;
                         assert!(cut || other != words, "{} {index} {change}", frame[0]);
                         assert_eq!(other.len(), words.len());

@@ -8,7 +8,7 @@ use tamis::internals::bits::Words;
 use tamis::internals::compressed::elias_fano::{EliasFano, PositionsError, nth_one};
 use tamis_report::papers::compressed::SortedList;
 
-/// Builds both forms, asks them about everything of interest, and takes them apart and together again.
+/// Builds both forms, looks up everything of interest, and rebuilds them from their parts.
 fn check(universe: u64, plain: &BTreeSet<u64>) {
     let count = plain.len() as u64;
     let set = EliasFano::new(universe, count, plain.iter().copied()).unwrap();
@@ -61,7 +61,8 @@ fn degenerate_sets() {
         check(universe, &(0..universe / 2).collect());
         check(universe, &(universe / 2..universe).collect());
     }
-    // All in one bucket, at either end of a huge universe; powers of two, the worst for interpolation.
+    // All in one bucket, at either end of a huge universe; powers of two, the worst for
+    // interpolation.
     check(1 << 60, &(0..3000).collect());
     check(1 << 60, &((1 << 60) - 3000..1 << 60).collect());
     check(1 << 57, &(0..57).map(|bit| 1 << bit).collect());
@@ -100,7 +101,7 @@ fn words(content: &[u64]) -> Words {
     words
 }
 
-/// Whatever was accepted is a set, and the only form of that set.
+/// Checks that what was accepted is a set, in the only form that the set has.
 fn accepted(set: &EliasFano) {
     let plain: BTreeSet<u64> = set.iter().collect();
     assert_eq!(plain.len() as u64, set.len());
@@ -126,9 +127,9 @@ fn every_flipped_bit() {
             kept += 1;
         }
     }
-    // Another low bit mostly makes another set, which no check can tell from the first.
+    // A changed low bit mostly gives another set, which no check can tell from the first.
     assert!((1..set.lows().len() * 64).contains(&kept));
-    // A moved fence keeps their number: the set is another one, or refused.
+    // A moved fence keeps the number of fences: the set is another one, or refused.
     for (from, to) in (0..64).flat_map(|from| (0..64).map(move |to| (from, to))) {
         let mut fences = set.fences().clone();
         let word = &mut fences.as_mut_slice()[0];
@@ -183,7 +184,7 @@ proptest! {
     ) {
         let count = universe * share / 64;
         let model = EliasFano::new(universe, count, 0..count).unwrap();
-        // Fences that are nearly right: those of a set, turned by some bits of one word.
+        // Fences that are nearly right: those of a set, with one word rotated.
         let mut lows = model.lows().clone();
         for (word, content) in lows.as_mut_slice().iter_mut().zip(&content) {
             *word = content & content >> 1;

@@ -30,7 +30,8 @@ fn remove(filter: &mut AnyFilter, keys: std::ops::Range<u64>) {
     }
 }
 
-/// A filter, and one step further: some keys out where the kind can, some in, one of them often.
+/// The filter after one step: some keys removed where the kind can, some inserted, one of them
+/// often.
 fn step(filter: &AnyFilter, number: u64) -> AnyFilter {
     let mut next = filter.clone();
     if next.as_remove().is_some() {
@@ -57,7 +58,7 @@ fn packed_snapshots_are_the_same_filters() {
                 let bytes = filter.pack(effort).to_vec();
                 let copy = AnyFilter::decode(&bytes, Limits::default()).unwrap();
                 assert_eq!(copy, filter, "{kind:?}");
-                // What is packed does not say where these had put it.
+                // A packed filter does not say where these kinds had put their entries.
                 if !matches!(kind, Kind::BlockedRank | Kind::DLeft) {
                     assert_eq!(copy.encode().to_vec(), filter.encode().to_vec());
                 }
@@ -96,14 +97,14 @@ fn deltas_lead_from_filter_to_filter() {
         let joined = Delta::decode(&joined.encode().to_vec(), Limits::default()).unwrap();
         joined.apply(&mut peer).unwrap();
         assert_eq!(peer, versions[5], "{kind:?}");
-        // One that was decoded can be joined once its base has told it what it removes.
+        // A decoded delta can be joined once its base has told it what it removes.
         let mut first = Delta::decode(&deltas[0].encode().to_vec(), Limits::default()).unwrap();
         first.resolve(&versions[0]).unwrap();
         let mut peer = versions[0].clone();
         first.then(&deltas[1]).unwrap().apply(&mut peer).unwrap();
         assert_eq!(peer, versions[2]);
         assert!(matches!(deltas[0].then(&deltas[2]), Err(DeltaError::Gap { .. })));
-        // Nothing to do is a delta too.
+        // A delta may be empty.
         let nothing = Delta::between(&versions[3], &versions[3]).unwrap();
         nothing.apply(&mut versions[3].clone()).unwrap();
         assert!(nothing.encode().len() < 320);
@@ -161,7 +162,8 @@ fn damaged_deltas_leave_the_base_untouched() {
                 let mut changed = bytes.clone();
                 changed[at] ^= change;
                 assert!(Delta::decode(&changed, Limits::default()).is_err(), "{kind:?} {at}");
-                // Behind right checksums: refused there, or by the base, or by the promised result.
+                // With valid checksums: it is refused when it is decoded, or by the base, or
+                // because the result is not the promised one.
                 let Some(repaired) = tamis_testkit::hostile::repair(&changed) else { continue };
                 let Ok(delta) = Delta::decode(&repaired, Limits::default()) else { continue };
                 let mut peer = base.clone();
@@ -212,7 +214,8 @@ fn counting_snapshots_take_the_entropy_of_poisson_counters() {
     }
 }
 
-/// What goes is some of the base's identities, what comes some of all: no coder can say that in fewer bits.
+/// Identities that go are some of those in the base, identities that come some of all: no coder
+/// can write that in fewer bits.
 #[test]
 fn a_dleft_delta_comes_close_to_the_entropy() {
     for rate in [0.01, 0.0001] {

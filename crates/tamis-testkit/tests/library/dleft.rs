@@ -21,7 +21,7 @@ fn members(keys: u64) -> Vec<Digest> {
     KeyStream::new(5).members(Hasher::default(), 0..keys).collect()
 }
 
-/// A filter with the paper's cells, at this load of 8.
+/// A filter with the paper's cells, with `load` of 8 cells used.
 fn loaded(load: f64) -> (DLeft, Vec<Digest>) {
     let params = params(4, 512, 8, 14, 0);
     let digests = members((load * 2048.0) as u64);
@@ -78,8 +78,8 @@ fn equal_keys_are_counted_exactly() {
     assert_eq!(filter.content_id(), empty);
 }
 
-/// Every identity of a universe, remainder 0 included, with every count that cells tell and more: all survive when remainders
-/// shrink until the last bit.
+/// Every identity of a universe, remainder 0 included, with every count that a cell can hold and
+/// more: all survive while remainders shrink to the last bit.
 #[test]
 fn no_remainder_is_a_sentinel() {
     let mut filter = make(params(2, 8, 8, 6, 0))(Hasher::default());
@@ -167,13 +167,14 @@ fn a_table_beyond_its_load_keeps_every_key() {
         let predicted = DLeft::predict(&params(4, 512, 8, 14, 0), digests.len() as u64);
         let predicted = predicted.bits_per_key * digests.len() as f64;
         let cells = filter.params().bits().next_multiple_of(512) as f64;
-        // To the bit where the stash is empty. At 8.0 all cells are taken, and a few entries are expected there.
+        // Exact where the overflow is empty. At 8.0 all cells are taken, and the overflow has a
+        // few entries.
         if load != 8.0 {
             assert_eq!(predicted.round(), cells, "{load}");
         }
         let held = filter.footprint() as f64;
         assert!((0.8 * held..=1.2 * held).contains(&predicted), "{load}: {predicted} and {held}");
-        // The stash empties as the table does.
+        // The overflow empties as the table does.
         let (gone, left) = digests.split_at(digests.len() / 2);
         remove_all(&mut filter, gone);
         filter.validate().unwrap();
@@ -261,7 +262,7 @@ fn cells_carry_values() {
     assert_eq!(flows.values("flow"), [6]);
 }
 
-/// A value that a key has not had needs a cell like a new key, and makes the table grow like one.
+/// A new value of a key needs a cell as a new key does, and can make the table grow.
 #[test]
 fn tables_grow_for_values() {
     let mut filter = make(params(4, 64, 8, 14, 3))(Hasher::default());
@@ -276,7 +277,8 @@ fn tables_grow_for_values() {
     println!("{} cells, {:?} stashed", filter.params().all_cells(), filter.overflow());
 }
 
-/// What is packed is placed anew, in order of identity: that must balance as well as any order.
+/// Unpacking places identities anew, in their order, which must balance as well as any other
+/// order.
 #[test]
 fn packed_tables_are_placed_anew_without_overflow() {
     for keys in [1, 37, 2000, 100_000] {
@@ -323,8 +325,9 @@ fn the_papers_example_is_a_megabit() {
     assert_eq!(make(params)(Hasher::default()).footprint(), 1 << 20);
 }
 
-/// Two moves for an insertion that meets full buckets: at loads at which one move would leave keys to the stash (the notes count 2 a trial
-/// at 7.5 and 160 at 7.625, of 8 cells), none is left, neither while the table fills up nor while keys come and go.
+/// Two moves for an insertion that meets full buckets: at loads at which one move would leave keys
+/// to the overflow (the notes count 2 a trial at 7.5 and 160 at 7.625, of 8 cells), none is left,
+/// neither while the table fills up nor while keys come and go.
 #[test]
 fn two_moves_find_room_where_one_does_not() {
     let params = DLeftParams::new(4, 512, 8, 14, 0).unwrap();

@@ -13,14 +13,14 @@ const DONE: &[&str] = &[
     "README.md",
     "crates/tamis-bench/src",
     "crates/tamis-cli",
-    "crates/tamis-report/src/churn.rs",
-    "crates/tamis-report/src/keys.rs",
-    "crates/tamis-report/src/loads.rs",
+    "crates/tamis-report/src",
+    "crates/tamis-testkit/src",
     "crates/tamis-testkit/tests/library/english.rs",
     "crates/tamis-valkey",
     "crates/tamis/examples",
     "crates/tamis/src/address.rs",
     "crates/tamis/src/any",
+    "crates/tamis/src/balanced",
     "crates/tamis/src/bits",
     "crates/tamis/src/block",
     "crates/tamis/src/blocked_rank",
@@ -28,6 +28,7 @@ const DONE: &[&str] = &[
     "crates/tamis/src/builder.rs",
     "crates/tamis/src/change",
     "crates/tamis/src/compressed",
+    "crates/tamis/src/coder",
     "crates/tamis/src/delta",
     "crates/tamis/src/digest.rs",
     "crates/tamis/src/dleft",
@@ -40,6 +41,7 @@ const DONE: &[&str] = &[
     "crates/tamis/src/key.rs",
     "crates/tamis/src/kinds.rs",
     "crates/tamis/src/lib.rs",
+    "crates/tamis/src/math",
     "crates/tamis/src/partitioned",
     "crates/tamis/src/permutation.rs",
     "crates/tamis/src/plan",
@@ -52,22 +54,20 @@ const DONE: &[&str] = &[
     "crates/tamis/src/wire",
     "crates/tamis/tests",
     "docs/decisions",
+    "docs/papers",
     "docs/redis-valkey.md",
     "docs/reproduce.md",
     "docs/wire.md",
     "fuzz/fuzz_targets",
 ];
 
-/// What is in a folder of [`DONE`] and has not been gone through yet.
+/// What is in a folder of [`DONE`], and still has a word to avoid in a text that it prints.
 const NOT_YET: &[&str] = &[
-    "crates/tamis/src/blocked_rank/model.rs",
-    "crates/tamis/src/bloom/model.rs",
-    "crates/tamis/src/dleft/model.rs",
-    "crates/tamis/src/partitioned/model.rs",
-    "crates/tamis/src/partitioned/optimise.rs",
-    "crates/tamis/src/rank_indexed/model.rs",
-    "crates/tamis/src/rank_indexed/optimise.rs",
-    "crates/tamis/src/traffic/model.rs",
+    "crates/tamis-report/src/reproduce/balanced/mod.rs",
+    "crates/tamis-report/src/reproduce/dleft.rs",
+    "crates/tamis-testkit/src/golden.rs",
+    "crates/tamis-testkit/src/model/trial/checks.rs",
+    "crates/tamis/src/coder/error.rs",
 ];
 
 /// The first column that comments and Markdown may not reach.

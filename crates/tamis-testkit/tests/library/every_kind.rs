@@ -1,4 +1,5 @@
-//! The laws for every kind that is in the list, by what it says it can do: a new kind is tested without a line here.
+//! The laws for every kind that is in the list, by what it says it can do: a new kind is tested
+//! without a line here.
 
 use std::sync::Arc;
 
@@ -55,7 +56,8 @@ impl Case {
         self.params.build_from(self.label, &self.members).unwrap()
     }
 
-    /// Whether the same keys in any order make the same content. Balanced kinds are first come, first served.
+    /// Whether the same keys in any order make the same content. Balanced kinds are first come,
+    /// first served.
     fn forgets_order(&self) -> bool {
         !self.kind.name().starts_with("balanced")
     }

@@ -1,5 +1,5 @@
-//! Law 8 for the kinds that keep identities, however far past their plan: what is saved is what is loaded, and saving that
-//! gives the same bytes again.
+//! Law 8 for the kinds that keep identities, however far past their plan: what is saved is what is
+//! loaded, and saving that gives the same bytes again.
 
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::dleft::DLeftParams;

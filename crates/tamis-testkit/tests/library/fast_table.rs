@@ -24,8 +24,8 @@ fn table<V, L: Layout>(buckets: u64, hashes: u32) -> FastTable<u64, V, L> {
     FastTable::new(TableParams::new(buckets, hashes).unwrap(), Hasher::xxh3(3)).unwrap()
 }
 
-/// Buckets, hash functions and keys: everything in one bucket; functions that agree all the time; short of buckets, with
-/// counters beyond 15; as planned; more functions than make sense.
+/// Buckets, hash functions and keys: everything in one bucket; functions that agree all the time;
+/// short of buckets, with counters beyond 15; as planned; more functions than make sense.
 const SHAPES: [(u64, u32, u64); 5] =
     [(1, 3, 40), (5, 16, 24), (13, 3, 120), (256, 3, 100), (300, 10, 80)];
 
@@ -132,7 +132,8 @@ fn no_key_one_key_two_keys() {
 
 #[test]
 fn a_shared_node_survives_functions_that_agree() {
-    // Keys of which two functions, or all three, hit one bucket of 50: a list that took them twice would be a circle.
+    // Keys of which two functions, or all three, hit one bucket of 50: a list that took them twice
+    // would be a circle.
     let hasher = Hasher::xxh3(3);
     let agreeing = |key: &u64| {
         let at: Vec<u64> = tamis::internals::address::probes(hasher.digest(key), 3, 50).collect();
@@ -273,7 +274,7 @@ fn a_miss_on_chip_reads_nothing_else() {
     for key in 100..10_100 {
         assert_eq!(table.get_traced(&key, &mut accesses), None);
     }
-    // A stranger passes all three counters once in 10^7.
+    // All three counters of an absent key are above 0 once in 10^7.
     assert_eq!((accesses.heads, accesses.nodes, accesses.moved), (0, 0, 0));
     assert!((10_000..10_100).contains(&accesses.counters));
 }

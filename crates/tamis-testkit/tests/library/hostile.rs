@@ -31,8 +31,8 @@ fn every_truncation_and_every_changed_byte_is_refused() {
     }
 }
 
-/// Behind the checksums: every byte of every golden file changed and every checksum made right again. What is then
-/// accepted keeps its laws.
+/// Behind the checksums: every byte of every golden file changed and every checksum made right
+/// again. What is then accepted keeps its laws.
 #[test]
 fn changes_behind_right_checksums_are_refused_or_harmless() {
     for path in golden_files() {
@@ -59,8 +59,9 @@ fn changes_behind_right_checksums_are_refused_or_harmless() {
     }
 }
 
-/// Every golden file, in every form, changed at random behind right checksums: `TAMIS_HOSTILE` inputs, or a few thousand. Peaks are watched while
-/// they are read and while what is accepted is used.
+/// Every golden file, in every form, changed at random behind right checksums: `TAMIS_HOSTILE`
+/// inputs, or a few thousand. Peaks are watched while they are read and while what is accepted is
+/// used.
 #[test]
 fn mutated_files_stay_within_the_limit() {
     let inputs = std::env::var("TAMIS_HOSTILE")
@@ -203,7 +204,8 @@ fn large_filters_are_checked_chunk_by_chunk() {
     }
 }
 
-/// Counts beside the cells may be any numbers, and those of one identity may go beyond all of them.
+/// Counts beside the cells may be any numbers, and those of one identity may go beyond all of
+/// them.
 #[test]
 fn counts_that_overflow_are_as_many_as_can_be_said() {
     let params = tamis::dleft::DLeftParams::new(2, 4, 4, 8, 1).unwrap();
@@ -221,7 +223,8 @@ fn counts_that_overflow_are_as_many_as_can_be_said() {
     assert_eq!(forged.count("often"), Some(u64::MAX));
 }
 
-/// A file that is opened in place is not checked: whatever its blocks say, questions and insertions end without a panic.
+/// A file that is opened in place is not checked: whatever its blocks say, questions and
+/// insertions end without a panic.
 #[test]
 fn bytes_opened_in_place_may_lie_and_do_no_harm() {
     for path in golden_files() {

@@ -1,4 +1,5 @@
-//! The mathematics of the library and the statistics of the report, against values computed with mpmath 1.3 at 50 or more digits.
+//! The mathematics of the library and the statistics of the report, against values computed with
+//! mpmath 1.3 at 50 or more digits.
 //!
 //! The logarithms are natural, and every decimal argument stands for the f64 it parses to. The
 //! mpmath expression of each table stands above it.

@@ -1,4 +1,4 @@
-//! The least rate for at most so many bytes on the wire.
+//! Goals that ask for the least rate in at most a number of bytes on the wire.
 
 use tamis::bloom::BloomParams;
 use tamis::{
@@ -17,7 +17,8 @@ fn build(params: AnyParams, keys: u64, seed: u64, first: u64) -> AnyFilter {
     params.build_from(Label::planned(hasher, keys), &digests).unwrap()
 }
 
-/// Of all plain filters whose message keeps to the limit, none has a lower rate: every k, with the largest m that fits.
+/// Of all plain filters whose message keeps to the limit, none has a lower rate: every k, with the
+/// largest m that fits.
 #[test]
 fn the_plain_filter_is_the_best_there_is() {
     let cases = [
@@ -62,7 +63,8 @@ fn the_plain_filter_is_the_best_there_is() {
     }
 }
 
-/// Table I of the paper has its filters in 8 bits for each key: there the shape is its own, and better than a plain one.
+/// Table I of the paper has its filters in 8 bits for each key: there the shape is its own, and
+/// better than a plain one.
 #[test]
 fn eight_bits_for_each_key() {
     let keys = 10_000;
@@ -72,11 +74,13 @@ fn eight_bits_for_each_key() {
     let AnyParams::Bloom(params) = plan.params else { panic!("{plan:?}") };
     assert_eq!(params.hashes(), 2);
     assert!((13.4..14.0).contains(&(params.bits() as f64 / keys as f64)), "{params:?}");
-    // f(14, 2) = 0.0177; 1% and the header are taken off the message. The plain filter in 8 bits has 0.0217.
+    // f(14, 2) = 0.0177; 1% and the header are taken off the message. The plain filter in 8 bits
+    // has 0.0217.
     assert!((0.0177..0.0192).contains(&plan.predicted.rate), "{}", plan.predicted.rate);
 }
 
-/// Every kind's filter of such a goal is sent within it, snapshots and deltas, and uses what it may.
+/// Every kind's filter of such a goal is sent within it, snapshots and deltas, and uses what it
+/// may.
 #[test]
 fn messages_of_every_kind_keep_to_the_limit() {
     let (keys, trials) = (2_000, 3);
@@ -102,7 +106,8 @@ fn messages_of_every_kind_keep_to_the_limit() {
             };
             let most = plan.traffic.delta.unwrap_or(plan.traffic.snapshot).most();
             assert!(most <= bytes as f64, "{kind:?} {plan:?}");
-            // A rate a tenth lower does not fit, planned for as a rate; of the plain filter the test above says more.
+            // A rate a tenth lower does not fit, planned for as a rate; of the plain filter the
+            // test above says more.
             let lower = asked.clone().size(Size::Rate(plan.predicted.rate * 0.9));
             if let (Ok(lower), true) = (Plan::of(kind, &lower), kind != Kind::Bloom) {
                 let most = lower.traffic.delta.unwrap_or(lower.traffic.snapshot).most();

@@ -1,4 +1,5 @@
-//! Random layouts and histories of every kind beside an exact multiset; see `tamis_testkit::model`.
+//! Random layouts and histories of every kind beside an exact multiset; see
+//! `tamis_testkit::model`.
 
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::rank_indexed::RankParams;
@@ -33,7 +34,8 @@ fn alike(bits: u32, number: u64) -> Step {
     Step::Insert(keys(Shape::Alike(bits), number), 0)
 }
 
-/// Buckets, locations, fingerprint, extra, capacity, groups; the levels as a plan would choose them.
+/// Buckets, locations, fingerprint, extra, capacity, groups; the levels as a plan would choose
+/// them.
 fn rank(kind: Kind, frame: [u64; 6], steps: &[Step]) {
     let [buckets, locations, fingerprint, extra, capacity, groups] = frame;
     let [locations, fingerprint, extra] = [locations, fingerprint, extra].map(|value| value as u32);
@@ -55,7 +57,8 @@ fn tables_far_past_their_plan_are_read_back() {
     rank(Kind::RankMap, [6, 1, 1, 2, 10, 6], &[alike(41, 17), Step::Shrink, Step::Encode]);
 }
 
-/// Merging with a coarser filter leaves identities for which no layout has room, and the overflow takes the rest.
+/// Merging with a coarser filter leaves identities for which no layout has room, and the overflow
+/// takes the rest.
 #[test]
 fn what_outgrows_every_layout_takes_the_memory_that_is_predicted() {
     let values = [17, 61, 2, 8, 1129, 1, 83, 13, 31, 8, 3];
@@ -69,7 +72,8 @@ fn what_outgrows_every_layout_takes_the_memory_that_is_predicted() {
     replay(Kind::RankMap, &values, 3360, &steps);
 }
 
-/// How long the trimmed form is depends on where identities lie, which the packed form does not say.
+/// How long the trimmed form is depends on where identities lie, which the packed form does not
+/// say.
 #[test]
 fn the_shorter_form_is_the_shorter_one_when_read_back() {
     let ends = Step::Insert(Keys { shape: Shape::Ends, seed: 1144166881, number: 1 }, 0);

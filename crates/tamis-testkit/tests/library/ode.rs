@@ -1,4 +1,5 @@
-//! Runge-Kutta steps that are doubled until they agree: where they converge, and where they cannot.
+//! Runge-Kutta steps that are doubled until they agree: where they converge, and where they
+//! cannot.
 
 use tamis::internals::math::ode::rk4;
 

@@ -1,4 +1,5 @@
-//! The optimiser against all shapes of small filters, its margins against random filters, and its corners.
+//! The optimiser against all shapes of small filters, its margins against random filters, and its
+//! corners.
 
 use tamis::Digest;
 use tamis::bloom::BloomParams;
@@ -44,7 +45,8 @@ fn nothing_beats_the_optimum() {
                 assert_eq!(found.is_some(), best.is_some(), "{message:?} {cap} {asked}");
                 let (Some(found), Some(best)) = (found, best) else { continue };
                 assert!(found.rate <= asked && found.positions <= cap);
-                // k is chosen in the limit, so that with few keys the second best may be taken for the best.
+                // k is chosen in the limit, so that with few keys the second best may be taken for
+                // the best.
                 assert!(entropy_bits(&demand, &found) <= best.3 * 1.002, "{found:?} {best:?}");
             }
         }

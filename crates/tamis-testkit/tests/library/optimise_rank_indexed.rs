@@ -57,8 +57,8 @@ fn section_four() {
     }
 }
 
-/// Figures 5 and 6 at n = 1e5: eps, standard, d-left, Rank with short chains, Rank with any; then with 2-bit
-/// counters.
+/// Figures 5 and 6 at n = 1e5: eps, standard, d-left, Rank with short chains, Rank with any; then
+/// with 2-bit counters.
 const FIGURES: [(f64, [f64; 4], [f64; 3]); 7] = [
     (1e-1, [4.79, 10.54, 6.252, 6.252], [19.17, 13.21, 8.629]),
     (1e-2, [9.59, 14.97, 10.315, 10.169], [38.34, 17.64, 12.720]),

@@ -6,7 +6,8 @@ use tamis::bloom::CountingParams;
 use tamis::{AnyFilter, CountingBloom, Delta, Effort, Hasher, Insert, Label, Limits, Stored};
 use tamis_testkit::bombs::processor_time;
 
-/// A filter of 10,000 keys with counters of `width` bits, of which one key was inserted `times` times more.
+/// A filter of 10,000 keys with counters of `width` bits, of which one key was inserted `times`
+/// times more.
 fn filter(width: u32, times: u64) -> CountingBloom {
     let params = CountingParams::new(95_851, 7, width).unwrap();
     let mut filter = CountingBloom::new(params, Label::planned(Hasher::default(), 10_000)).unwrap();

@@ -65,8 +65,8 @@ fn figure_two_the_bound() {
     close(few.loads[1], 0.01, 1e-12);
 }
 
-/// Taking away from the fullest blocks until the mean is right gives the bound: the proof of Theorem 1, as a linear
-/// programme solved greedily.
+/// Taking away from the fullest blocks until the mean is right gives the bound: the proof of
+/// Theorem 1, as a linear programme solved greedily.
 #[test]
 fn the_bound_is_what_greedy_removal_leaves() {
     for (r, a, gamma) in [(8.0, 1.2, 0.0), (8.0, 1.1, 0.02), (21.3, 1.2, 0.005), (1.0, 1.05, 0.0)] {
@@ -101,7 +101,8 @@ fn figure_five_single() {
         .sum();
     let others: f64 = single.loads(2.5)[..3].iter().sum();
     close(others + printed_top, 1.051, 5e-4);
-    // Closed form and differential equations agree, also where the printed difference has no digits left (erratum 4).
+    // Closed form and differential equations agree, also where the printed difference has no
+    // digits left (erratum 4).
     for (h, p) in
         [(2, 0.5), (8, 0.0), (8, 0.534), (8, 0.9999), (8, 1.0), (0, 0.3), (1, 0.7), (21, 0.395)]
     {
@@ -129,7 +130,8 @@ fn mht_in_closed_form() {
         close(mht_sizes(mht_share(a, 3).unwrap(), 3)[0], 1.0 / a, 1e-14);
         close(mht_least_overflow(a, 2).unwrap(), (a - 1.0) * (a - 1.0), 1e-14);
     }
-    // Every subtable refuses q at the end of the design: the closed form and SINGLE agree, whatever r is.
+    // Every subtable refuses q at the end of the design: the closed form and SINGLE agree,
+    // whatever r is.
     for r in [1.0, 8.0, 21.333, 64.0] {
         let (_, single) = design(r, 1.2, 0.00498447);
         close(single.overflow(1.2 * r), q, 1e-7);
@@ -171,7 +173,8 @@ fn figure_three_b_optimality_by_load() {
     for (r, printed) in rows {
         let gamma = sequential_least_overflow(1.2, 3, r).unwrap();
         close(100.0 * gamma, printed, 5.01e-4);
-        // Erratum 9: 0.5% at a = 1.2 is on the boundary of MHT, and outside the region of SEQUENTIAL.
+        // Erratum 9: 0.5% at a = 1.2 is on the boundary of MHT, and outside the region of
+        // SEQUENTIAL.
         assert!(gamma > 0.005);
         let (_, single) = design(r, 1.2, gamma);
         close(sequential_time(&single, 1.2, 3, r), 1.0, 1e-8);
@@ -226,7 +229,8 @@ impl Line {
 /// The table with the paper's phi and the union bound: Figure 4 as numbers.
 #[test]
 fn figure_four_rates_with_the_papers_phi() {
-    // beta, h, p; standard, blocked, SINGLE, SEQ-g, SEQ-a, MHT; MHT with load >= h, with P_j from inserts; blocks.
+    // beta, h, p; standard, blocked, SINGLE, SEQ-g, SEQ-a, MHT; MHT with load >= h, with P_j from
+    // inserts; blocks.
     let rows = [
         (8.0, 32, 0.053, [-1.666, -1.601, -1.577, -1.367, -1.288, -1.223, -1.209, -1.549], 2.540),
         (12.0, 21, 0.395, [-2.503, -2.302, -2.290, -2.164, -2.139, -2.066, -2.036, -2.364], 2.387),
@@ -259,7 +263,8 @@ fn figure_four_rates_with_the_papers_phi() {
         // The notes' column of blocks is 1 + rho + rho^2: an upper bound, as the union bound is.
         close(powers(stranger.refused, 3), blocks, 5.5e-4);
         assert!(stranger.blocks <= blocks + 5e-4);
-        // A stranger that goes on at h whatever its coin; and the paper's P_j, which are those of inserts.
+        // An absent key that goes on at h whatever its coin; and the paper's P_j, which are those
+        // of inserts.
         let loads = Bound::new(line.r, 1.2, GAMMA).loads;
         let at_least_h: f64 = loads[h as usize..].iter().sum();
         close((found * powers(at_least_h, 3)).log10(), by_load, 5.5e-4);
@@ -319,7 +324,8 @@ fn figure_four_rates_with_the_exact_phi() {
 
 #[test]
 fn the_headlines_judged() {
-    // Erratum 12: two orders of magnitude over blocked from 38 bits per key on, with the paper's phi and k.
+    // Erratum 12: two orders of magnitude over blocked from 38 bits per key on, with the paper's
+    // phi and k.
     let gain = |beta: f64| {
         let line = Line::new(256, beta);
         line.blocked(false, line.k) - line.scheme(false, line.k, 1.2, GAMMA, 3).0.bound.log10()
@@ -338,7 +344,7 @@ fn the_headlines_judged() {
         let single = line.scheme(true, line.k, 1.0, GAMMA, 1).0.rate.log10();
         assert_eq!(single < line.blocked(true, line.k), better);
     }
-    // Erratum 11: 1.2 blocks are read by inserts and members; strangers read two and more.
+    // Erratum 11: 1.2 blocks are read by inserts and members; absent keys read two and more.
     assert!((4..=20).all(|half| {
         let line = Line::new(256, f64::from(2 * half));
         line.scheme(true, line.k, 1.2, GAMMA, 3).0.blocks > 1.9
@@ -388,7 +394,8 @@ fn appendix_c_variance() {
 
 #[test]
 fn smaller_a_and_two_choices() {
-    // d, a, list in %; rate and blocks for B = 256 at 16, 24, 32 and B = 512 at 16, 24, 32 bits per key, at the best k.
+    // d, a, list in %; rate and blocks for B = 256 at 16, 24, 32 and B = 512 at 16, 24, 32 bits
+    // per key, at the best k.
     let rows = [
         (
             2,
@@ -471,7 +478,8 @@ fn smaller_a_and_two_choices() {
     }
 }
 
-/// The access budget of MHT, by the proof of Theorem 5, beside keys that are thrown until it is spent: the loads are those of the bound.
+/// The access budget of MHT, by the proof of Theorem 5, beside keys that are thrown until it is
+/// spent: the loads are those of the bound.
 #[test]
 fn access_budget() {
     let (load, accesses, blocks) = (8.0, 1.1, 60_000.0);

@@ -1,4 +1,5 @@
-//! The numbers of the paper, as recomputed in the notes (`checked-dleft-compressed-partitioned.md`, sections 1 and 2).
+//! The numbers of the paper, as recomputed in the notes
+//! (`checked-dleft-compressed-partitioned.md`, sections 1 and 2).
 
 use core::f64::consts::LN_2;
 
@@ -35,7 +36,8 @@ fn row(per_key: f64, hashes: u32, z: f64, f: f64, significant: i32) {
 #[track_caller]
 fn uncompressed(per_key: f64, hashes: u32, f: f64, significant: i32) {
     let shape = shape(per_key, hashes);
-    // The arrays that the paper takes for full are not quite: 5.545 hash functions would fill them to one half.
+    // The arrays that the paper takes for full are not quite: 5.545 hash functions would fill them
+    // to one half.
     assert!(shape.entropy_bits(Message::Snapshot) <= per_key * N as f64);
     close(shape.entropy_bits(Message::Snapshot) / N as f64, per_key, 0.02);
     digits(shape.limit_rate(), f, significant);
@@ -110,7 +112,8 @@ fn limits() {
     let delta = shape(32.0, 2);
     let z = delta.entropy_bits(Message::Delta { changed }) / N as f64;
     close(libm::pow(delta_beta(zeros(&delta), changed), z), delta.limit_rate(), 1e-12);
-    // Towards 2^(-1/2c), slowly: ln beta falls short of its limit by half at p = 0.9 and by a tenth at 1 - 1e-12.
+    // Towards 2^(-1/2c), slowly: ln beta falls short of its limit by half at p = 0.9 and by a
+    // tenth at 1 - 1e-12.
     let share = |p| libm::log2(delta_beta(p, changed)) * -2.0 * changed;
     assert!(share(0.9) < share(0.99) && share(0.99) < share(1.0 - 1e-9));
     assert!(share(1.0 - 1e-12) > 0.85 && share(1.0 - 1e-12) < 1.0);
@@ -122,12 +125,12 @@ fn limits() {
     close(zeros(&small) / small.exact_zeros(), 1.0 + 1.0 / 200.0, 1e-4);
 }
 
-/// m (of 10000 keys) and k, or m, k and the replaced keys; then bytes: m H / 8, and mean and standard deviation of the
-/// ideal adaptive length over 100000 trials as the notes measured them.
+/// m (of 10000 keys) and k, or m, k and the replaced keys; then bytes: m H / 8, and mean and
+/// standard deviation of the ideal adaptive length over 100000 trials as the notes measured them.
 const SIZES: [(u64, u32, u64, f64, f64, f64); 5] = [
     (140_000, 2, 0, 9903.9, 9905.7, 11.335),
-    // The paper prints 19787, rounded up. The notes' sample has 14.456 for this deviation; exact is 14.369, and
-    // the paper's own sample 14.386.
+    // The paper prints 19787, rounded up. The notes' sample has 14.456 for this deviation; exact
+    // is 14.369, and the paper's own sample 14.386.
     (480_000, 3, 0, 19786.2, 19788.2, 14.369),
     (126_000, 2, 0, 9476.9, 9478.6, 11.063),
     (70_000, 1, 0, 4952.0, 4953.6, 8.052),
@@ -144,7 +147,8 @@ fn sizes() {
             _ => Message::Delta { changed: replaced as f64 / N as f64 },
         };
         close(shape.entropy_bits(message) / 8.0, entropy, 0.0501);
-        // Whole bytes are 7/16 of a byte longer on average; `coded_bits` is rounded to bits and ones.
+        // Whole bytes are 7/16 of a byte longer on average; `coded_bits` is rounded to bits and
+        // ones.
         close(shape.coded_bits(message) / 8.0 + 0.4375, mean, 0.3);
         close(shape.deviation_bits(message) / 8.0, deviation, 0.005 * deviation);
         let lengths = simulate(shape, replaced, 200);
@@ -261,7 +265,8 @@ fn section_two_three() {
     by_rate(0.001, 30.0, 28.474, 3, 13.354);
     by_rate(0.001, 64.0, 62.240, 2, 12.602);
     by_rate(0.001, 1000.0, 999.5, 1, 11.402);
-    // The mirror branch: k = 28 at m = 13.995 n would claim 0.0171, less than 0.0177 at 14 n with k = 2.
+    // The mirror branch: k = 28 at m = 13.995 n would claim 0.0171, less than 0.0177 at 14 n with
+    // k = 2.
     let mirror = Shape { positions: 13_995_000, hashes: 28, keys };
     close(mirror.limit_rate(), 0.0171, 5e-5);
     assert!(mirror.entropy_bits(Message::Snapshot) < 8.0 * n);
@@ -286,7 +291,8 @@ fn counting_filters() {
         close(counter_entropy(shape.load()), each, 5.01e-6);
         close(shape.entropy_bits(Message::Counters) / n, per_element, 5.01e-4);
         close(4.0 * per_k, plain, if plain < 100.0 { 0.0501 } else { 0.501 });
-        // With room for this row and not for the one above, it is the best, or more hash functions would be worse.
+        // With room for this row and not for the one above, it is the best, or more hash functions
+        // would be worse.
         let cap = (per_k * n * 1.00001) as u64;
         let demand = Demand { most_positions: cap, ..Demand::new(keys, Message::Counters) };
         let choice = least_bits(&demand, 0.01).unwrap();
@@ -377,8 +383,8 @@ fn list_forms() {
     close(libm::log2(92.0 * 1e6), 26.5, 0.0501);
 }
 
-/// Theorem 1: the chance that the number of zeros is far from its mean, by the exact law of empty bins and in filters that were built, beside the
-/// bound.
+/// Theorem 1: the chance that the number of zeros is far from its mean, by the exact law of empty
+/// bins and in filters that were built, beside the bound.
 #[test]
 fn theorem_one() {
     // The paper's own filter, five real standard deviations away: 0.99 in the notes.

@@ -1,4 +1,5 @@
-//! The numbers of the paper, as recomputed in the notes (`checked-dleft-compressed-partitioned.md`, sections 1, 3 and 6).
+//! The numbers of the paper, as recomputed in the notes
+//! (`checked-dleft-compressed-partitioned.md`, sections 1, 3 and 6).
 
 use tamis::Digest;
 use tamis::bloom::CountingParams;
@@ -26,7 +27,8 @@ const UPDATES: u64 = 1 << 20;
 
 #[test]
 fn table_one() {
-    // Height; mean, and the four subtables, as recomputed; the paper's column is the mean to four decimals.
+    // Height; mean, and the four subtables, as recomputed; the paper's column is the mean to four
+    // decimals.
     let rows = [
         (2, 0.999924, [0.999958, 0.999941, 0.999916, 0.999880], 0.9999),
         (3, 0.999045, [0.999471, 0.999260, 0.998947, 0.998504], 0.9990),
@@ -197,10 +199,11 @@ fn effective_loads() {
 
 #[test]
 fn full_insertions() {
-    // Keys; expected full insertions at the nominal and at the effective load; simulated for each trial.
+    // Keys; expected full insertions at the nominal and at the effective load; simulated for each
+    // trial.
     let rows = [
-        // The paper prints 53428 keys for load 6.5, and from 2.205e-8 x 2^20 "slightly over 2 percent"; it saw
-        // 254 of 10000. 53428 would give 6%.
+        // The paper prints 53428 keys for load 6.5, and from 2.205e-8 x 2^20 "slightly over 2
+        // percent"; it saw 254 of 10000. 53428 would give 6%.
         (53_248, 0.0311, 0.0250, 3),
         (53_428, 0.0764, 0.0621, 3),
         (55_296, 66.8, 59.2, 3),
@@ -233,7 +236,8 @@ fn full_insertions() {
 
 #[test]
 fn recommended_loads() {
-    // What the notes promise for 8 cells: 6 is safe, 6.5 fills a stash in 2.5 to 3% of a million updates.
+    // What the notes promise for 8 cells: 6 is safe, 6.5 has overflow in 2.5 to 3% of runs of a
+    // million updates.
     assert!(chance_within(full_chance(4, 8, 6.0), 1e6) < 1e-20);
     close(chance_within(full_chance(4, 8, 6.5), 1e6), 0.030, 0.001);
     for (subtables, cells, promise) in
@@ -254,7 +258,8 @@ fn recommended_loads() {
 
 #[test]
 fn moves() {
-    // Full insertions for each 2^20 updates that notes 3.4, 7 counted while moves went on, with the keys' effective load.
+    // Full insertions for each 2^20 updates that notes 3.4, 7 counted while moves went on, with
+    // the keys' effective load.
     for (load, counted) in [(6.875, 607.0), (7.0, 3302.0), (7.125, 11_700.0), (7.25, 31_300.0)] {
         let load = effective_load(IDENTITIES, (load * BUCKETS as f64) as u64, BUCKETS);
         let steady = steady_with_moves(4, 8, load);
@@ -262,7 +267,8 @@ fn moves() {
         // The first insertions are a transient of some percent.
         close(steady.all_full(8) * UPDATES as f64 / counted, 1.03, 0.03);
     }
-    // Unresolved: none in 70 trials at 7.0, 20 at 7.125 and 7.25; 1 in 10 trials, 2 and 160 for each trial.
+    // Unresolved: none in 70 trials at 7.0, 20 at 7.125 and 7.25; 1 in 10 trials, 2 and 160 for
+    // each trial.
     let unresolved = |load: f64| {
         let load = effective_load(IDENTITIES, (load * BUCKETS as f64) as u64, BUCKETS);
         unresolved_chance(4, 8, load) * UPDATES as f64
@@ -351,8 +357,9 @@ fn rates() {
     digits(rate(IDENTITIES, N), 0.0014638, 5);
     // With remainder 0 kept for empty cells.
     digits(rate(2048.0 * 16383.0, N), 0.0014639, 5);
-    // The paper's 10000 trials averaged 0.001463 "slightly less", from 0.00106 to 0.00195: not multiples of 1e-4, so
-    // 100000 queries each and not the printed 10000. The range fits: -3.3 and +4.0 standard deviations.
+    // The paper's 10000 trials averaged 0.001463 "slightly less", from 0.00106 to 0.00195: not
+    // multiples of 1e-4, so 100000 queries each and not the printed 10000. The range fits: -3.3
+    // and +4.0 standard deviations.
     let mean = rate(IDENTITIES, N);
     let deviation = |queries: f64| (mean * (1.0 - mean) / queries).sqrt();
     close((0.00106 - mean) / deviation(1e5), -3.3, 0.051);
@@ -381,7 +388,8 @@ fn equal_identities() {
     );
     close(equal_sets(4.0, 3, 1), 3.0, 1e-12);
 
-    // The standard filter: printed for one counter at its best, which is no equal of the number above.
+    // The standard filter: printed for one counter at its best, which is no equal of the number
+    // above.
     digits(poisson_pmf(16, core::f64::consts::LN_2), 6.79e-17, 3);
     digits(counting_overflows(663_552, 9, N, UPDATES), 8.5e-9, 2);
     assert_eq!(counting_overflows(0, 9, N, UPDATES), 0.0);
@@ -422,7 +430,7 @@ fn against_counting() {
     assert!(bits_for_rate(4, 8, 6.0, 0.01) < 0.5 * counting_bits_for_rate(0.01));
 }
 
-/// Steps after which the loads have settled: ten for each bucket. `scripts/long` runs all 2^20.
+/// Steps after which the loads are steady: ten for each bucket. `scripts/long` runs all 2^20.
 const SETTLED: u64 = 10 * BUCKETS;
 
 fn churn(keys: u64, trials: u64) -> Vec<DLeftTrial> {
@@ -452,7 +460,8 @@ fn the_experiment() {
     assert!((low..=high).contains(&0.0014639));
 }
 
-/// Without moves, a full insertion would be an overflow: as many as the equations say, and moves resolve all.
+/// Without moves, every full insertion would overflow. There are as many as the equations say, and
+/// moves resolve all.
 #[test]
 fn overflows() {
     for (keys, trials) in [(55_040, 60), (55_296, 40)] {
@@ -484,7 +493,8 @@ fn the_standard_filter_beside_it() {
 fn largest_counters() {
     let reach = |height| counters_that_reach(height, 663_552, 9, 49_152, 1 << 20);
     let trials = |height| 1e4 * (reach(height) - reach(height + 1));
-    // By hand: 2^20 updates raise 9 counters each, which hold 11 with the chance e^-x x^11 / 11!, x = 2/3.
+    // By hand: 2^20 updates raise 9 counters each, which hold 11 with the chance e^-x x^11 / 11!,
+    // x = 2/3.
     let factorial: f64 = (1..=11).map(f64::from).product();
     let pmf = (-2.0_f64 / 3.0).exp() * (2.0_f64 / 3.0).powi(11) / factorial;
     assert!((reach(12) / (1_048_576.0 * 9.0 * pmf) - 1.0).abs() < 0.005, "{}", reach(12));

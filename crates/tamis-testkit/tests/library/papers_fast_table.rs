@@ -1,7 +1,9 @@
-//! The numbers of document 002 on fast hash tables, as recomputed in the notes (`checked-dleft-compressed-partitioned.md`, section 5).
+//! The numbers of document 002 on fast hash tables, as recomputed in the notes
+//! (`checked-dleft-compressed-partitioned.md`, section 5).
 //!
-//! The notes' rows are means over five tables; ours are means over [`TABLES`]. Both are samples, so that they may differ by
-//! four standard deviations of their difference, with the spread between our tables, and by half a unit of the last printed place.
+//! The notes' rows are means over five tables; ours are means over [`TABLES`]. Both are samples,
+//! so they may differ by four standard deviations of their difference, by the spread between our
+//! tables, and by half a unit of the last printed digit.
 
 use tamis::Hasher;
 use tamis::internals::fast_table::{
@@ -39,7 +41,7 @@ impl Sample {
         Self { mean, spread: (square / (count - 1.0)).sqrt() }
     }
 
-    /// As printed in the notes, to so many places behind the point.
+    /// Checks that the mean is as printed in the notes, to `places` decimal places.
     #[track_caller]
     fn agrees(self, printed: f64, places: i32) {
         let noise = self.spread * (1.0 / TABLES as f64 + 1.0 / NOTES_TABLES).sqrt();
@@ -75,11 +77,11 @@ fn measure<L: Layout>(buckets: u64, hashes: u32, tables: u64) -> Measured {
     Measured { hit: Sample::of(&hits), miss: Sample::of(&misses), most }
 }
 
-/// A number of the notes, and its places behind the point.
+/// A number of the notes, and its decimal places.
 type Printed = (f64, i32);
 
-/// Checks rows of (buckets, hash functions, S, most, U). The most is a maximum over five tables, which may be higher or lower by some in
-/// ten others.
+/// Checks rows of (buckets, hash functions, S, most, U). The most is a maximum over five tables,
+/// which may be higher or lower by some in ten others.
 fn rows<L: Layout>(rows: &[(u64, u32, Printed, u64, Printed)]) {
     for &(buckets, hashes, hit, most, miss) in rows {
         let measured = measure::<L>(buckets, hashes, TABLES);
@@ -145,7 +147,8 @@ fn shared_row_by_row() {
     for (buckets, hashes, hit, nodes) in notes {
         let measured = measure::<Shared>(buckets, hashes, TABLES);
         measured.hit.agrees(hit.0, hit.1);
-        // It reads for a miss what the basic table reads: the same number of nodes of the same bucket.
+        // It reads for a miss what the basic table reads: the same number of nodes of the same
+        // bucket.
         assert_eq!(measured.miss.mean, measure::<Basic>(buckets, hashes, TABLES).miss.mean);
         let used = |seed| filled::<Shared>(buckets, hashes, seed).nodes() as f64 / N as f64;
         let used = Sample::of(&(0..TABLES).map(used).collect::<Vec<f64>>());
@@ -179,7 +182,8 @@ fn dleft_row_by_row() {
 
 #[test]
 fn dleft_with_a_bucket_an_access() {
-    // With one fixed-size bucket an access a miss takes d, and a hit what follows; the ends of the notes' ranges.
+    // With one fixed-size bucket an access a miss takes d, and a hit what follows; the ends of the
+    // notes' ranges.
     for (buckets, subtables, printed) in
         [(2048, 2, 1.48), (131072, 2, 1.07), (2048, 4, 2.45), (131072, 4, 1.14)]
     {
@@ -197,8 +201,8 @@ fn dleft_with_a_bucket_an_access() {
 
 #[test]
 fn dleft_items_are_not_in_the_least_loaded_bucket() {
-    // Erratum: the report has a counting filter send a lookup to the least loaded bucket. 52% of the items are not there
-    // (2-left, m = 2048), up to all of them (4-left, m >= 32768).
+    // Erratum: the report has a counting filter send a lookup to the least loaded bucket. 52% of
+    // the items are not there (2-left, m = 2048), up to all of them (4-left, m >= 32768).
     let away = |buckets, subtables| {
         let share = |seed| {
             let (table, stream) = (filled::<DLeft>(buckets, subtables, seed), KeyStream::new(seed));
@@ -235,7 +239,8 @@ fn closed_forms() {
     for buckets in [2048, 5000, 10_000, 20_000, 50_000, 100_000] {
         for hashes in [1, 2, 3, 5, 10] {
             let measured = measure::<Basic>(buckets, hashes, 4);
-            // The spread of four tables is itself uncertain; a floor for it is the noise of N Poisson lengths.
+            // The spread of four tables is itself uncertain; a floor for it is the noise of N
+            // Poisson lengths.
             let (hit, miss) =
                 (model::basic_hit(N, buckets, hashes), model::basic_miss(N, buckets, hashes));
             let noise = (miss / N as f64).sqrt() + measured.miss.spread;
@@ -262,14 +267,16 @@ fn the_filter_passes_as_many_strangers_as_predicted() {
     let (low, high) =
         tamis_report::papers::statistics::exact_interval(accesses.heads, queries, 0.999);
     let predicted = model::pass_rate(N, 32768, 3);
-    // The fill of this table differs from the mean: (m e^-λ)^0.5 / m of it, three times for the cube.
+    // The fill of this table differs from the mean: (m e^-λ)^0.5 / m of it, three times for the
+    // cube.
     let spread = 3.3 * 3.0 * (f64::exp(-0.9155) / 32768.0).sqrt();
     assert!(low * (1.0 - spread) < predicted && predicted < high * (1.0 + spread));
 }
 
 #[test]
 fn where_the_basic_table_beats_chaining() {
-    // Erratum: "greatly reduces", always. Only above so many buckets a key. (The notes print 5.01 for k = 9.)
+    // Erratum: "greatly reduces", always. It does so only above these numbers of buckets for each
+    // key. (The notes print 5.01 for k = 9.)
     let notes = [1.79, 2.35, 2.86, 3.33, 3.78, 4.20, 4.61, 5.00, 5.39];
     for (hashes, printed) in (2..).zip(notes) {
         let above = model::beats_chaining_above(hashes).unwrap();
@@ -303,7 +310,7 @@ fn the_best_number_of_functions() {
     assert!(model::best_hashes(1e9) >= 1 && model::best_hashes(1e-9) == 1);
 }
 
-/// Items looked at and moved, per insertion while filling, per insertion when full, and per removal.
+/// Items read and moved, per insertion while filling, per insertion when full, and per removal.
 fn work(buckets: u64, hashes: u32) -> [Sample; 4] {
     let mut samples = [(); 4].map(|()| Vec::new());
     for seed in 0..TABLES {
@@ -318,7 +325,7 @@ fn work(buckets: u64, hashes: u32) -> [Sample; 4] {
             table.insert_traced(stream.stranger(key), (), &mut full).unwrap();
             table.remove_traced(&stream.stranger(key), &mut removing).unwrap();
         }
-        // What an insertion has moved away its removal moves back.
+        // A removal moves back what the insertion moved away.
         assert_eq!(full.moved, removing.moved);
         let each = |count: u64, operations: u64| count as f64 / operations as f64;
         samples[0].push(each(filling.nodes, N));
@@ -341,8 +348,8 @@ fn work_of_the_pruned_table() {
     let [filling, moved, full, removing] = work(2048, 5);
     filling.agrees(0.5 * model::pruned_insert_work(N, 2048, 5), 1);
     full.agrees(model::pruned_insert_work(N, 2048, 5), 1);
-    // A dense table moves little of what it looks at.
+    // A dense table moves few of the items that it reads.
     assert!(moved.mean < 0.4 * filling.mean);
-    // Items met in two lists are looked at once: 0.5% less than k^2 n/m = 122. (The notes have 119.)
+    // Items in two lists are read once: 0.5% less than k^2 n/m = 122. (The notes have 119.)
     close(removing.mean, model::pruned_remove_work(N, 2048, 5), 1.5);
 }

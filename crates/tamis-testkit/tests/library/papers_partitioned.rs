@@ -23,8 +23,8 @@ fn keys(seed: u64, count: u64) -> Vec<Digest> {
     KeyStream::new(seed).members(Hasher::default(), 0..count).collect()
 }
 
-/// Fill and rate in the mean over three key sets, as the notes have them: the rate is the fill to the power of k, because their
-/// filter does not refuse empty groups at once. Ours does.
+/// The mean fill and rate over three key sets, as in the notes: the rate is the fill to the power
+/// of k, because their filter does not refuse empty groups at once. Ours does.
 fn measure(params: PartitionedParams, count: u64) -> (f64, f64) {
     let filters = (0..SETS).map(|seed| {
         let filter =
@@ -46,15 +46,16 @@ fn near(value: f64, noted: f64, tolerance: f64) {
     assert!((value / noted - 1.0).abs() <= tolerance, "{value}, noted {noted}");
 }
 
-/// How far a rate may be from the noted one, which has so many digits: half a unit of the last, and what 3% of the fill make of k
-/// positions.
+/// How far a rate may be from that of the notes: half a unit of its last digit, and the effect of
+/// 3% of the fill on k positions.
 fn rate_tolerance(hashes: u32, half_unit: f64) -> f64 {
     1.03_f64.powi(hashes as i32) - 1.0 + half_unit
 }
 
 #[test]
 fn table_by_groups() {
-    // g, fill, rate, half a unit of its last digit (relative), stored choices, plain filter of m and that many bits.
+    // g, fill, rate, half a unit of its last digit (relative), stored choices, plain filter of m
+    // and that many bits.
     let rows = [
         (1, 0.429, 6.3e-3, 0.01, 84, 7.9e-3),
         (5, 0.402, 4.3e-3, 0.02, 420, 6.7e-3),
@@ -75,7 +76,8 @@ fn table_by_groups() {
         near(predicted, noted_fill, 0.03);
         near(rate, noted_rate, rate_tolerance(6, half_unit));
         assert_eq!(params.choice_bits(), choices);
-        // With the best k, to the digits of the notes. Bold in the notes where it is below the partitioned rate: from g = 100 on.
+        // With the best k, to the digits of the notes. Bold in the notes where it is below the
+        // partitioned rate: from g = 100 on.
         let best = (1..64).map(|k| plain_rate(M + choices, k, 1000)).fold(1.0, f64::min);
         near(best, plain, if groups == 500 { 0.5 } else { 0.09 });
         assert_eq!(best < rate, groups >= 100, "{groups}");
@@ -199,7 +201,8 @@ fn slow_rs(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// The functions of the filter are those of the report, on the eight bytes of a digest: its own formulas beside ours.
+/// The functions of the filter are those of the report, on the eight bytes of a digest: its own
+/// formulas beside ours.
 #[test]
 fn the_functions_are_those_of_the_report() {
     assert_eq!(crc32(0, b"123456789"), 0xcbf4_3926, "the check value of CRC-32");
@@ -217,7 +220,8 @@ fn the_functions_are_those_of_the_report() {
     }
 }
 
-/// RS spreads digests evenly over groups: the sum of squares is that of chance, within four standard deviations.
+/// RS spreads digests evenly over groups: the sum of squares is that of chance, within four
+/// standard deviations.
 #[test]
 fn groups_by_rs_are_even() {
     for groups in [2_u64, 20, 350, 1 << 10, 4099] {
@@ -245,7 +249,8 @@ fn crc_candidates_are_translates() {
     }
 }
 
-/// The report's own filter: RS and CRC-32 instead of our functions. The fill is that of the notes, who had them too.
+/// The report's own filter: RS and CRC-32 instead of our functions. The fill is that of the notes,
+/// which use them too.
 #[test]
 fn the_reports_own_filter() {
     for (groups, noted) in [(20, 0.356), (100, 0.246), (350, 0.127)] {
@@ -258,7 +263,8 @@ fn the_reports_own_filter() {
     }
 }
 
-/// The rate of absent keys with the CRC family and groups by digest, of an array that no filter takes with it.
+/// The rate with the CRC family and groups by digest, of an array of a size that filters refuse
+/// for it.
 fn crc_rate(bits: u64, groups: u64, candidates: u32, hashes: u32, queries: u64) -> f64 {
     let (stream, hasher) = (KeyStream::new(4), Hasher::default());
     let params = PartitionedParams::new(bits, 1, groups, candidates, hashes).unwrap();
@@ -287,7 +293,8 @@ fn crc_rate(bits: u64, groups: u64, candidates: u32, hashes: u32, queries: u64) 
 
 #[test]
 fn crc_candidates_and_powers_of_two_do_not_go_together() {
-    // m = 10,000: mod m mixes all but the low bits, and nothing is to be seen. (Six candidates, all taken: a standard filter.)
+    // m = 10,000: mod m mixes all but the low bits, and nothing is to be seen. (Six candidates,
+    // all taken: a standard filter.)
     near(crc_rate(10_000, 1, 6, 6, 1_000_000), 0.008436, 0.1);
     // m = 2^14: two keys that meet under one function meet under all; the floor is n/m.
     let standard = crc_rate(1 << 14, 1, 6, 6, 300_000);

@@ -1,4 +1,5 @@
-//! The numbers of the paper, as recomputed in the notes (`checked-rank-indexed.md`); errata by number.
+//! The numbers of the paper, as recomputed in the notes (`checked-rank-indexed.md`); errata by
+//! number.
 
 use tamis::internals::math::solve::{bisect, first_true};
 use tamis::internals::math::tail::{binomial_above, poisson_above};
@@ -78,7 +79,8 @@ fn extension_example() {
     let held: f64 = (0..64).map(|w| poisson_above(w, 56.0)).sum();
     close(100.0 * (1.0 - held / 64.0), 13.4, 0.05);
     close(100.0 * (1.0 - 56.0 / 64.0), 12.5, 1e-9);
-    // E11: 130 and 10 extensions are means; as capacities they run out, and the bound asks for 204 and 34.
+    // E11: 130 and 10 extensions are means; as capacities they run out, and the bound asks for 204
+    // and 34.
     let [p2, p3] = [poisson_above(64, 56.0), poisson_above(74, 56.0)];
     close(1000.0 * p2, 129.1, 0.05);
     close(1000.0 * p3, 8.8, 0.05);
@@ -134,7 +136,8 @@ fn tables_two_and_three() {
     let sizes = [[385, 65, 316], [768, 194, 551], [897, 190, 673]];
     let totals = [1055716, 1439539, 1818684];
     let rank = [10.557, 14.395, 18.187];
-    // E4: the d-left column prints 18.0 and 22.2; E5: the percentages print -1.1, -4.4, -26.3, -23.2.
+    // E4: the d-left column prints 18.0 and 22.2; E5: the percentages print -1.1, -4.4, -26.3,
+    // -23.2.
     let std = [9.585, 14.600, 19.069];
     let left = [14.972, 19.607, 23.737];
     let against_std = [10.1, -1.4, -4.6];
@@ -201,8 +204,8 @@ fn table_five() {
         close(100.0 * packed / standard(EPS[i]), [89.3, 82.8, 79.5][i], 0.051);
         let left_ratio = 100.0 * (packed_left + 0.5) / standard(EPS[i]);
         close(left_ratio, [122.4, 104.1, 96.0][i], 0.051);
-        // E8: the uncompressed size of the Bloom filter that compresses as well as the packed table;
-        // printed 30, 150, 1300.
+        // E8: the uncompressed size of the Bloom filter that compresses as well as the packed
+        // table; printed 30, 150, 1300.
         let size = |k: f64| {
             let p = libm::pow(EPS[i], 1.0 / k);
             let entropy =
@@ -267,8 +270,8 @@ fn settled_frames() {
     assert_eq!(complete(&demand, Layout { buckets: 0, ..rows()[0] }), None);
 }
 
-/// Table II with its Z and J as they are printed: tables of exactly these levels hold 100,000 keys, in the memory of the formula, and stay what
-/// they are in a file.
+/// Table II with its Z and J as they are printed: tables of exactly these levels hold 100,000
+/// keys, in the memory of the formula, and stay what they are in a file.
 #[test]
 fn table_two_as_it_is_printed() {
     const N: u64 = 100_000;

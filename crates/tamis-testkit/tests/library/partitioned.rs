@@ -1,4 +1,5 @@
-//! Partitioned filters: the quick choice of functions against the literal one, degenerate sizes, threads, rates.
+//! Partitioned filters: the fast choice of functions compared with the literal one, degenerate
+//! sizes, threads, rates.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ const FUNCTIONS: [(Partition, Family); 4] = [
     (Partition::Rs, Family::Crc),
 ];
 
-/// The algorithm as it is printed: insert the group by every candidate, count the whole array, remove the group; k times.
-/// Counts bits read and positions computed.
+/// The algorithm as it is printed: insert the group by every candidate, count the whole array,
+/// remove the group; k times. Counts bits read and positions computed.
 #[derive(Default)]
 struct Literal {
     operations: u64,
@@ -67,7 +68,7 @@ impl Literal {
     }
 }
 
-/// Both algorithms on all groups; what each has cost.
+/// Runs both algorithms on all groups, and returns what each has cost.
 fn compare(params: PartitionedParams, keys: &[Digest]) -> (u64, u64) {
     let bits = params.bits();
     let (mut literal, mut assigner) = (Literal::default(), Assigner::default());
@@ -131,7 +132,7 @@ fn the_quick_choice_is_a_hundred_times_cheaper() {
     }
 }
 
-/// What a filter must do that was built from these keys.
+/// Builds a filter from these keys, and checks everything that must hold.
 fn check(params: PartitionedParams, keys: &[Digest]) -> PartitionedBloom {
     let label = Label::planned(Hasher::default(), keys.len() as u64);
     let filter = PartitionedBloom::build(params, label, keys).unwrap();
@@ -146,7 +147,8 @@ fn check(params: PartitionedParams, keys: &[Digest]) -> PartitionedBloom {
     let mut answers = vec![false; keys.len()];
     filter.contains_many(keys, &mut answers);
     assert!(answers.into_iter().all(|answer| answer));
-    // The functions of a group are different candidates; a group without keys has none, where that can be told.
+    // The functions of a group are different candidates; a group without keys has none, where that
+    // can be told.
     for group in 0..params.groups() {
         let mut functions: Vec<u32> = filter.functions(group).collect();
         functions.sort_unstable();
@@ -192,7 +194,7 @@ fn built_filters_keep_the_laws() {
     for (bits, segments, groups, candidates, hashes) in shapes {
         let params = PartitionedParams::new(bits, segments, groups, candidates, hashes).unwrap();
         let all = FUNCTIONS.map(|(partition, family)| params.with_functions(partition, family));
-        // The CRC family is not for powers of two, nor for much of one.
+        // The CRC family refuses powers of two and multiples of large ones.
         let segment = bits / segments;
         let all_go = !segment.is_power_of_two() && segment % 128 > 0;
         assert_eq!(all.iter().filter(|params| params.is_ok()).count(), if all_go { 4 } else { 2 });
@@ -228,7 +230,7 @@ fn strangers_of_empty_groups_are_refused_without_a_look_at_the_array() {
     assert!(refused.clone().all(|&digest| (1..=2).contains(&filter.blocks_to_contain(digest))));
     let (share, expected) = (refused.count() as f64 / 2e5, (1.0_f64 - 1.0 / 2000.0).powi(1000));
     assert!((share - expected).abs() < 0.03, "{share} {expected}");
-    // Without the marks more than twice as many would pass.
+    // Without the marks the rate would be more than twice as high.
     assert!(filter.rate() < 0.45 * filter.fill().powi(2));
     let passed = strangers.iter().filter(|&&digest| filter.contains_digest(digest)).count() as u64;
     let (low, high) = exact_interval(passed, 200_000, 0.999);
@@ -281,7 +283,7 @@ fn choices_that_nobody_made_are_refused() {
             Err(other) => panic!("{other}"),
         }
     }
-    // Of the triples below six 20 fall.
+    // Of the triples below six, 20 are in falling order.
     assert_eq!(refused, 512 - 21);
 }
 
@@ -301,8 +303,8 @@ fn params_out_of_range_are_refused() {
     assert_eq!(field(1, 1, 1, 100, 65), "hashes");
 }
 
-/// A hundred thousand keys in 10 bits each, everything held included: at most half the rate of a plain filter, by a setting that the search
-/// finds itself.
+/// A hundred thousand keys in 10 bits each, all memory included: at most half the rate of a plain
+/// filter, with params that the search finds.
 #[test]
 fn half_the_rate_of_a_plain_filter_at_ten_bits_in_all() {
     const KEYS: u64 = 100_000;
@@ -334,7 +336,8 @@ fn half_the_rate_of_a_plain_filter_at_ten_bits_in_all() {
     assert!((predicted.rate / filter.rate() - 1.0).abs() < 0.01);
 }
 
-/// Predicted fills beside measured ones, for the sizes of groups and numbers of candidates that plans have.
+/// Predicted fills beside measured ones, for the sizes of groups and numbers of candidates that
+/// plans have.
 #[test]
 fn the_model_keeps_to_half_a_percent_of_the_fill() {
     let shapes = [
@@ -355,7 +358,8 @@ fn the_model_keeps_to_half_a_percent_of_the_fill() {
     }
 }
 
-/// Far too many keys: the model follows the fill to its end, and no plan promises what the filter cannot keep.
+/// With far too many keys the model still predicts the fill, and no plan promises what the filter
+/// cannot keep.
 #[test]
 fn fills_of_overfull_filters_are_predicted() {
     let shapes = [
@@ -427,7 +431,8 @@ fn settled_params_are_kept() {
     assert!(refusal(rate, &[("segments", 7), ("groups", 10)]).contains("segments = 7"));
     assert!(refusal(Size::Rate(1e-30), &[]).ends_with("the nearest is 1.0842021724855044e-15"));
     assert!(refusal(rate, &[("blocks", 5)]).contains("no param blocks"));
-    // For so many keys there is no time to try candidates: what is nearest is a plain filter's.
+    // For this many keys there is no time to try candidates: the nearest rate is that of a plain
+    // filter.
     let beyond = AnyParams::plan(Kind::Partitioned, &Goal::rate(10_000_000_000, 1e-30));
     let plain = AnyParams::plan(Kind::Bloom, &Goal::rate(10_000_000_000, 1e-30));
     let nearest = |refused: Result<AnyParams, PlanError>| match refused {
@@ -435,7 +440,7 @@ fn settled_params_are_kept() {
         other => panic!("{other:?}"),
     };
     assert_eq!(nearest(beyond), nearest(plain));
-    // Whoever settles the candidates may wait as long as they take.
+    // If candidates are fixed, building may take as long as it takes.
     let many = vec![("candidates".to_string(), 16)];
     let goal = Goal::rate(10_000_000_000, 0.01).params(many);
     assert!(AnyParams::plan(Kind::Partitioned, &goal).unwrap().predict(goal.keys).rate <= 0.01);

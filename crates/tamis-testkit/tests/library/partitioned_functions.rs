@@ -8,7 +8,7 @@ fn goal(goal: Goal, fixed: &[(&str, u64)]) -> Goal {
     goal.params(fixed.iter().copied())
 }
 
-/// The rate of each choice of functions is promised and kept, for a plan by rate and one by memory.
+/// Filters with each choice of functions keep the promised rate, planned by rate and by memory.
 #[test]
 fn plans_with_the_reports_functions_keep_their_rates() {
     const KEYS: u64 = 20_000;
@@ -40,7 +40,8 @@ fn plans_with_the_reports_functions_keep_their_rates() {
     }
 }
 
-/// A plain filter of CRC candidates cannot tell apart what has equal CRCs: with many keys that is the rate.
+/// A plain filter of CRC candidates cannot tell apart what has equal CRCs: with many keys that is
+/// the rate.
 #[test]
 fn thirty_two_bits_are_counted() {
     const KEYS: u64 = 1_000_000;
@@ -53,7 +54,7 @@ fn thirty_two_bits_are_counted() {
     };
     let floor = KEYS as f64 / 4_294_967_296.0;
     assert!((rate(1) - rate(0) - floor).abs() < 1e-9 * floor, "{} {}", rate(1), rate(0));
-    // A rate below that is refused, or had with groups, which keep few keys alike.
+    // A lower rate is refused, or reached with groups, in which few keys have equal CRCs.
     let asked = goal(Goal::rate(KEYS, 1e-4), &[("family", 1), ("candidates", 32)]);
     let predicted = AnyParams::plan(Kind::Partitioned, &asked).unwrap().predict(KEYS);
     assert!(predicted.rate <= 1e-4, "{}", predicted.rate);

@@ -20,7 +20,8 @@ fn products_need_no_division() {
     }
 }
 
-/// The sets that the notes found bad (3.4, item 4) have short relations; the chosen ones have none.
+/// The sets that the notes found bad (3.4, item 4) have short relations; the chosen ones have
+/// none.
 #[test]
 fn multipliers_have_no_short_relation() {
     let universe = 1 << 25;
@@ -33,7 +34,7 @@ fn multipliers_have_no_short_relation() {
         let least = least.min(SHORTEST_RELATION * SHORTEST_RELATION);
         let chosen = multipliers::<4>(4, universe);
         if universe < 1000 {
-            continue; // So few multipliers are there that the best must do.
+            continue; // There are so few multipliers that the best is taken.
         }
         for (at, &one) in chosen.iter().enumerate() {
             assert!(relation(1, one, universe) >= least, "{universe}");

@@ -1,4 +1,5 @@
-//! Filters packed in pieces: every kind that is an array, and a plain one that answers without being unpacked.
+//! Filters packed in pieces: every kind that is an array, and a plain one that answers without
+//! being unpacked.
 
 use tamis::compressed::PackedBloom;
 use tamis::{
@@ -39,7 +40,7 @@ fn arrays_are_packed_in_pieces_and_read_back() {
                     continue;
                 }
                 assert!(cut != whole, "{kind:?} is cut");
-                // A piece costs its end, its coder and its count, and what is rounded up: at most twelve bytes.
+                // A piece adds its end, its coder, its count and rounding: at most twelve bytes.
                 let pieces = filter.footprint().div_ceil(bits.max(64)) + 2;
                 let most = whole.len() as u64 + 3 + 12 * pieces;
                 assert!(cut.len() as u64 <= most, "{kind:?} {bits}: {} of {most}", cut.len());
@@ -74,7 +75,7 @@ fn a_packed_filter_answers_as_the_unpacked_one_does() {
     }
 }
 
-/// An answer holds the memory of a piece, not of the filter.
+/// A lookup takes the memory of a piece, not of the filter.
 #[test]
 fn an_answer_takes_the_memory_of_one_piece() {
     let filter = plain();
@@ -104,7 +105,7 @@ fn what_cannot_be_read_piece_by_piece_is_refused() {
     let cut = filter.pack(in_pieces(4096, Effort::Best)).to_vec();
     assert!(matches!(open(&cut, 511), Err(WireError::Limit { field: "piece", need: 512, .. })));
     assert!(open(&cut, 512).is_ok());
-    // Any byte that is changed is noticed; with checksums that fit, nothing panics and answers are answers.
+    // Every changed byte is noticed; with valid checksums, nothing panics.
     for at in 0..cut.len() {
         let mut damaged = cut.clone();
         damaged[at] ^= 0x41;

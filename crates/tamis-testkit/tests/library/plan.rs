@@ -19,7 +19,7 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
         for keys in [0, 1, 2, 37, 10_000, 1_000_000, 10_000_000_000] {
             for rate in [0.5, 0.1, 0.02, 1e-3, 1e-5, 1e-8] {
                 if kind == Kind::BlockedRank && rate < 1e-5 {
-                    continue; // Out of all proportion: another test.
+                    continue; // Such a plan takes far too much; another test checks it.
                 }
                 let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
                 let predicted = params.predict(keys);
@@ -27,8 +27,9 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
                 assert!(predicted.bits_per_key.is_finite() && predicted.bits_per_key > 0.0);
                 assert!(predicted.wire_bits_per_key >= predicted.bits_per_key * 0.01);
                 assert!(predicted.blocks_per_miss >= 1.0 - 1e-12);
-                // Strangers meet a full balanced filter, its keys met an emptier one; and where a key has several places, a member ends the
-                // search that a stranger goes through.
+                // An absent key meets a full balanced filter, while its members met an emptier
+                // one. Where a key has several places, a member ends a search that an absent key
+                // goes through.
                 if !is_balanced(kind) && kind != Kind::DLeft {
                     assert!(predicted.blocks_per_miss <= predicted.blocks_per_hit + 1e-12);
                 }
@@ -37,7 +38,8 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
     }
 }
 
-/// Whatever the rate, a plan takes what an ideal filter would, within a stated proportion; or the refusal says which rate and which kind would do.
+/// At every rate a plan takes what an ideal filter would, within a stated proportion; or the
+/// refusal names a rate and a kind that would meet the goal.
 #[test]
 fn no_plan_is_out_of_all_proportion() {
     let most_bits = |kind: Kind, keys: u64, rate: f64| {
@@ -76,12 +78,13 @@ fn no_plan_is_out_of_all_proportion() {
          ask for 4.1e-6 or more, or take rank-indexed"
     );
     assert!(said(2.2e-6).to_string().contains("122 bits per key"));
-    // What the user settles is built.
+    // Params that the user fixes are built.
     let fixed = Goal::rate(1000, 1e-6).params([("fingerprint", 8)]);
     assert!(AnyParams::plan(Kind::BlockedRank, &fixed).is_ok());
 }
 
-/// Planning takes a tenth of a second at most; here five times that are allowed, because others use the machine too.
+/// Planning takes at most a tenth of a second. Here five times that is allowed, because the
+/// machine may be busy.
 #[test]
 fn planning_is_quick_for_every_kind_at_every_goal() {
     let spent = || -> Option<u64> {
@@ -94,7 +97,7 @@ fn planning_is_quick_for_every_kind_at_every_goal() {
             let goal = Goal::rate(keys, rate).churn(0.001);
             let before = spent();
             let planned = Plan::of(kind, &goal).is_ok();
-            // Systems that do not say are not asked.
+            // On systems that do not tell the time, nothing is checked.
             let (Some(before), Some(after)) = (before, spent()) else { return };
             let ms = (after - before) / 1_000_000;
             println!("{} {keys} {rate:e}: {ms} ms, {planned}", kind.name());
@@ -141,7 +144,7 @@ fn memory_and_bits_per_key_are_not_exceeded() {
         let array =
             matches!(kind, Kind::Bloom | Kind::Counting | Kind::Blocked | Kind::Partitioned);
         if !array && !is_balanced(kind) {
-            // Less than an array of 64 bytes can be asked for, and is not to be had.
+            // A goal may ask for less than an array of 64 bytes, and is refused.
             let refused = AnyParams::plan(kind, &goal(1000, Size::Memory(100), &[])).unwrap_err();
             assert!(refused.to_string().contains("bits per key are too few"), "{refused}");
             continue;
@@ -205,12 +208,12 @@ fn candidates_come_with_the_least_memory_first() {
     assert_eq!(plans[2].params.kind(), Kind::BlockedRank);
     assert!(plans.is_sorted_by(|a, b| a.predicted.bits_per_key <= b.predicted.bits_per_key));
     assert!(plans.iter().all(|plan| !plan.reason.is_empty()));
-    // Other wishes, other kinds.
+    // Other goals choose other kinds.
     let first = |minimise| choose(&goal_of(minimise)).unwrap()[0].params.kind();
     assert_eq!(first(Minimise::Lookups), Kind::Blocked);
     assert_eq!(first(Minimise::Wire), Kind::Compressed);
     assert_eq!(first(Minimise::Balanced), Kind::BlockedRank);
-    // With nothing more to ask for, the best of a kind is the one in the least memory.
+    // Without other limits, the best of a kind is the one in the least memory.
     for plan in choose(&goal_of(Minimise::Balanced)).unwrap() {
         let least = AnyParams::plan(plan.params.kind(), &Goal::rate(1_000_000, 0.001)).unwrap();
         assert_eq!(plan.params, least);
@@ -219,7 +222,7 @@ fn candidates_come_with_the_least_memory_first() {
     // The error of a kind that knows the param, not of the first.
     let refused = choose(&goal(1000, Size::Rate(0.01), &[("width", 3)])).unwrap_err();
     assert_eq!(refused.to_string(), "parameter width = 3: 1, 2, 4, 8 or 16 bits");
-    // Only the kinds that have the settled param are left.
+    // Only the kinds that have the fixed param are left.
     let with_blocks = choose(&goal(1000, Size::Rate(0.01), &[("block", 256)])).unwrap();
     assert_eq!(with_blocks.len(), 6);
 }
@@ -340,7 +343,7 @@ fn a_limit_that_cannot_be_kept_is_named_with_the_nearest_that_can() {
     tight.at_most.blocks = Some(0.5);
     assert_eq!(nearest(&tight, "blocks per lookup", ""), 1.0);
 
-    // Each can be had, but not both.
+    // Each limit can be met, but not both.
     let mut tight = goal;
     tight.at_most.blocks = Some(1.0);
     tight.at_most.bits_per_key = Some(9.0);
@@ -365,7 +368,8 @@ fn senseless_limits_are_refused() {
     }
 }
 
-/// The paper's optimum is among the bids, and wins where memory does not matter: its weight of a hundredth is below that of a message here.
+/// The paper's optimum is among the bids, and wins where memory does not matter: its weight of a
+/// hundredth is below that of a message here.
 #[test]
 fn the_smallest_message_is_that_of_the_optimiser() {
     for (rate, churn) in [(0.1, None), (0.03, None), (0.1, Some(0.05))] {
@@ -432,7 +436,7 @@ fn a_layout_comes_back_from_its_values() {
     }
 }
 
-/// A label may say any number of keys; whoever asks what they will do gets an answer.
+/// A label may say any number of keys, and there is a prediction for it.
 #[test]
 fn any_number_of_keys_is_predicted_for() {
     for &kind in Kind::ALL {

@@ -43,7 +43,7 @@ fn filled(keys: std::ops::Range<u64>, planned: u64, rate: f64) -> RankIndexed {
     filter
 }
 
-/// Small numbers without a pattern, the same in every run.
+/// Small pseudorandom numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -65,7 +65,7 @@ fn a_million_operations_at_full_load_are_exact() {
         let mut next = KEYS;
         let mut dice = Dice(0);
         for step in 0..500_000 {
-            // One out, one in: a fresh key, or one that is in already.
+            // Removes a key and inserts one: a new key, or a member.
             let out = members.swap_remove(dice.below(KEYS) as usize);
             filter.remove_digest(hasher.digest(&stream.member(out))).unwrap();
             let again = dice.below(10) == 0;
@@ -165,7 +165,7 @@ fn one_key_a_million_times() {
 
 #[test]
 fn keys_that_all_fall_into_one_bucket_are_not_lost() {
-    // What an adversary does who knows the seed.
+    // What an attacker can do who knows the seed.
     let mut filter = RankIndexed::with_rate(5000, 0.001).unwrap();
     let buckets = filter.params().layout().buckets;
     let chosen: Vec<Digest> = KeyStream::new(5)
@@ -192,7 +192,7 @@ fn keys_that_all_fall_into_one_bucket_are_not_lost() {
 
 #[test]
 fn a_hundred_times_the_planned_keys_are_not_lost_either() {
-    // No layout holds so many of so few identities: the list beside the table takes the rest.
+    // No layout holds this many keys of few identities: the overflow takes the rest.
     for (planned, rate) in [(200, 0.5), (1, 0.3)] {
         let filter = filled(0..20_000, planned, rate);
         let stream = KeyStream::new(4);
@@ -343,7 +343,8 @@ fn maps_keep_values_also_of_keys_that_share_an_identity() {
     map.validate().unwrap();
 }
 
-/// An exact map from identities to values beside a map whose keys share a few identities, with more entries than cells.
+/// An exact map from identities to values beside a map whose keys share a few identities, with
+/// more entries than cells.
 #[test]
 fn a_removal_takes_the_smallest_value_or_the_one_that_is_named() {
     for (buckets, locations, fingerprint) in [(2, 4, 2), (1, 1, 1), (3, 1, 4)] {

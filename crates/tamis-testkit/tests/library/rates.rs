@@ -1,4 +1,5 @@
-//! Promised rates are kept: predicted and measured side by side, with fixed seeds and exact intervals.
+//! Promised rates are kept: predicted and measured side by side, with fixed seeds and exact
+//! intervals.
 
 use tamis::{AnyParams, Filter, Goal, Hasher, Kind, Label, Size};
 use tamis_report::bench::{Outcome, Setup, run};
@@ -36,7 +37,7 @@ fn meets_its_goal(kind: Kind) {
     // Balanced kinds are measured at more sizes in `balanced.rs`.
     let variant = matches!(kind, Kind::RankSet | Kind::RankCounting | Kind::RankMap)
         || kind.name().starts_with("balanced-");
-    // What is built for seconds is measured where that shows something.
+    // A kind that takes seconds to build is measured only where that shows something.
     let slow = kind == Kind::Partitioned;
     let (sizes, rates): (&[u64], &[f64]) = if variant {
         (&[37, 50_000], &[0.02, 0.001])
@@ -82,9 +83,9 @@ fn blocks_read_are_as_predicted() {
                     "{kind:?} {measured} for {predicted}"
                 );
             }
-            // Memory and wire size are not random at all, but for the equal identities of a set and the full
-            // counters of equal keys.
-            // How many positions are set varies a little, and with it the memory of a compressed filter.
+            // Memory and wire size are not random, except for the equal identities of a set and
+            // the full counters of equal keys. How many positions are set varies a little, and
+            // with it the memory of a compressed filter.
             let held = predicted.bits_per_key / outcome.bits_per_key;
             let near = if kind == Kind::Compressed { 0.002 } else { 1e-9 };
             assert!((held - 1.0).abs() < near, "{kind:?} {held}");
@@ -123,8 +124,8 @@ fn sizes_of_the_smallest_filters_are_as_predicted() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The mean rate of many small filters, computed from the fill of each, against the exact model. One small
-/// filter says little: its rate varies by a factor from filter to filter.
+/// The mean rate of many small filters, computed from the fill of each, against the exact model.
+/// One small filter says little: its rate varies by a factor from filter to filter.
 #[test]
 fn small_filters_meet_the_model_on_average() {
     const FILTERS: u64 = 20_000;
@@ -152,13 +153,15 @@ fn small_filters_meet_the_model_on_average() {
     }
 }
 
-/// Rates of filters with many keys, from the fill of each, at rates from high to low: their mean, and how much they differ. A spread that is
-/// predicted too large would hide a wrong mean wherever intervals are widened by it.
+/// Rates of filters with many keys, from the fill of each, at rates from high to low: their mean,
+/// and how much they differ. A spread that is predicted too large would hide a wrong mean wherever
+/// intervals are widened by it.
 #[test]
 fn models_are_right_from_high_rates_to_low_ones() {
     in_parallel(Kind::ALL.len() as u64, |number| {
         let kind = Kind::ALL[number as usize];
-        // What is built for seconds is measured with fewer keys, and its spread is stated as half of what is predicted.
+        // A kind that takes seconds to build is measured with fewer keys. Its spread is half of
+        // what is predicted, as its documentation says.
         let slow = kind == Kind::Partitioned;
         let (keys, filters) = if slow { (3000, 12) } else { (40_000, 12) };
         for rate in [0.37, 0.2, 0.073, 0.02, 0.01, 0.001] {
@@ -175,7 +178,8 @@ fn models_are_right_from_high_rates_to_low_ones() {
             let mean = rates.iter().sum::<f64>() / count;
             let deviation = predicted.rate * predicted.rate_spread;
             let off = (mean - predicted.rate) / (deviation / count.sqrt());
-            // Sums of squares over the predicted variance have a chi-square law with one degree less.
+            // Sums of squares divided by the predicted variance have a chi-square distribution
+            // with one degree less.
             let squares = rates.iter().map(|rate| ((rate - mean) / deviation).powi(2)).sum::<f64>();
             let [low, high] = [1e-4, 1.0 - 1e-4].map(|share| chi_square(count - 1.0, share));
             println!("{} {rate}: {off:.2} deviations off, {squares:.2}", kind.name());
@@ -187,7 +191,7 @@ fn models_are_right_from_high_rates_to_low_ones() {
     });
 }
 
-/// The value that a chi-square number stays below with this chance.
+/// The value that a chi-square number stays below with the chance `chance`.
 fn chi_square(degrees: f64, chance: f64) -> f64 {
     let below = |value: f64| gamma_p(0.5 * degrees, 0.5 * value);
     let (mut low, mut high) = (0.0, 20.0 * degrees);
@@ -198,8 +202,8 @@ fn chi_square(degrees: f64, chance: f64) -> f64 {
     low
 }
 
-/// The rate computed from the fill is the rate that strangers meet: positions of a stranger are independent, also
-/// inside a block and at low rates, where few patterns would show.
+/// The rate computed from the fill is the rate of absent keys: their positions are independent,
+/// also inside a block and at low rates, where a small number of patterns would show.
 #[test]
 fn strangers_meet_the_rate_of_the_fill() {
     const QUERIES: u64 = 40_000_000;

@@ -97,7 +97,8 @@ fn no_room_knows_of_one_above_it() {
             wrong.push(format!("{room} has no place among ROOMS"));
             continue;
         };
-        // The list names all structures; whoever takes it is above them or uses the names alone.
+        // The list names all structures: a room that uses it is above them, or uses only the
+        // names.
         if room == "kinds" {
             continue;
         }
@@ -119,7 +120,7 @@ fn no_room_knows_of_one_above_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Fails for a file of more lines than a person reads at once.
+/// No file has more lines than a person reads at once.
 #[test]
 fn files_are_short() {
     let mut lengths: Vec<(usize, PathBuf)> = files(&source())

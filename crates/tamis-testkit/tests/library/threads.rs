@@ -1,4 +1,5 @@
-//! Filters under several threads: nothing is lost, and bytes do not depend on who did what when.
+//! Filters under several threads: nothing is lost, and bytes do not depend on the order of
+//! operations.
 
 use std::sync::Barrier;
 use std::thread;
@@ -37,8 +38,9 @@ fn all_in(filter: &impl Filter, digests: &[Digest]) -> bool {
     answers.iter().all(|&answer| answer)
 }
 
-/// Every thread inserts, asks for and removes keys of its own, one by one and in batches, and all of them one key that they
-/// share. In the end every shard holds to the last identity what one thread would have left.
+/// Every thread inserts, looks up and removes keys of its own, one by one and in batches, and one
+/// key that all threads share. In the end every shard holds exactly what one thread would have
+/// left.
 fn stress<F: Stored + Remove + Count + Send + Sync>() {
     const KEYS: u64 = 24_000;
     const ROUNDS: usize = 5;
@@ -108,7 +110,8 @@ fn blocked_rank_under_stress() {
     stress::<BlockedRank>();
 }
 
-/// All threads insert the same keys at the same time, then all remove them: of each kind of news exactly one hears.
+/// All threads insert the same keys at the same time, then all remove them: for each key, exactly
+/// one thread is told that it was new, and one that it was removed.
 #[test]
 fn one_thread_is_told_that_a_key_is_new_and_each_removal_counts_once() {
     let filter = sharded::<RankIndexed>(20_000, 8);
@@ -185,7 +188,8 @@ fn every_kind_can_be_sharded() {
     }
 }
 
-/// Shards fill evenly, within what was planned, and keep the rate and the footprint that they promise.
+/// Shards fill evenly, within what was planned, and keep the rate and the footprint that they
+/// promise.
 #[test]
 fn shards_share_the_goal() {
     const KEYS: u64 = 100_000;
@@ -257,7 +261,8 @@ fn built_in_parallel_with_the_same_bytes() {
     }
 }
 
-/// Four threads insert and ask at the same time; afterwards all is as if one had done it.
+/// Four threads insert and look up keys at the same time; the result is as if one thread had done
+/// it.
 #[test]
 fn atomic_filters_lose_nothing() {
     fn check<A: Filter + Sync>(atomic: &A, insert: impl Fn(Digest) -> bool + Sync, all: &[Digest]) {
@@ -274,7 +279,8 @@ fn atomic_filters_lose_nothing() {
             });
             parts.collect::<Vec<_>>().into_iter().map(|part| part.join().unwrap()).sum()
         });
-        // All keys are new; who was told otherwise met a false positive, rarer while filling than at the end.
+        // All keys are new; a thread that was told otherwise met a false positive, which is rarer
+        // while filling than at the end.
         let told_otherwise = (all.len() - new) as f64;
         assert!(told_otherwise < atomic.rate() * all.len() as f64, "{told_otherwise} not new");
         assert!(all_in(atomic, all), "false negative");

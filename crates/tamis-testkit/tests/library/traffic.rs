@@ -15,7 +15,7 @@ fn build(params: AnyParams, members: impl Iterator<Item = u64>) -> AnyFilter {
 /// Which keys are replaced.
 #[derive(Clone, Copy)]
 enum Order {
-    /// Any; which of many such sets.
+    /// Random keys: the number of the set.
     Random(u64),
     Oldest,
     Newest,
@@ -41,7 +41,8 @@ fn delta_bytes(old: &AnyFilter, new: &AnyFilter) -> u64 {
     Delta::between(old, new).unwrap().encode().len()
 }
 
-/// Five deviations, and what models of fills are off by.
+/// Checks that the difference is within five standard deviations and the error of the models of
+/// fills.
 fn assert_near(measured: u64, predicted: Bytes, what: &str) {
     let off = (measured as f64 - predicted.mean).abs();
     let allowed = 5.0 * predicted.deviation + 0.0002 * predicted.mean;
@@ -95,8 +96,8 @@ fn snapshots_and_deltas_are_as_long_as_predicted() {
     });
 }
 
-/// What is promised is what random keys cost, to 3%; the mean of a few sets of them, because each set costs more or less by a per cent or two.
-/// `scripts/long` does the same with a million keys.
+/// What is promised is what random keys cost, to 3%. The mean over a few sets of keys is compared,
+/// because sets differ by a per cent or two. `scripts/long` does the same with a million keys.
 #[test]
 fn deltas_of_random_keys_cost_what_is_promised() {
     const KEYS: u64 = 50_000;

@@ -8,10 +8,14 @@
 //! | h | threshold: at h keys a coin decides, at h + 1 the block refuses |
 //! | e | keys that a block below its threshold held already when they came: its counter says a - e |
 //!
-//! A block is a Markov chain over the keys that come to it. A block that refuses by its set bits has the states s. One that counts its
-//! keys has the states (counter, s), and both matter: a block that held many of its keys already counts fewer keys, is fuller, and is
-//! open for longer. As the counter is a - e, blocks below the threshold lie in few rows: e is 0 for nearly all of them at low
-//! rates. In every row s has a narrow band.
+//! A block is a Markov chain over the keys that come to it. For a block that refuses by its set
+//! bits, the state is s. For a block that counts its keys, it is (counter, s), and both matter: a
+//! block that seemed to hold many keys when they came has counted fewer keys, is fuller, and stays
+//! open for longer.
+//!
+//! The counter is a - e, so blocks below the threshold are kept in rows, one for each e. There are
+//! few rows: at low rates, e is 0 for nearly all blocks. In every row only a narrow band of s has
+//! blocks.
 //!
 //! Tested by `tests/balanced.rs` and `tests/rates.rs`.
 
@@ -23,7 +27,7 @@ use super::params::{Layout, ONE};
 
 /// Chances below this are left out.
 const NEGLIGIBLE: f64 = 1e-16;
-/// Rows of blocks that are rarer than this are left out.
+/// Rows with a smaller share of the blocks than this are left out.
 const RARE: f64 = 1e-10;
 
 /// The chances that a key brings j new bits to a block with s set bits, for all j and s.
@@ -43,7 +47,8 @@ impl Throws {
             for new in (1..=thrown).rev() {
                 let (below, row) = rows.split_at_mut(new);
                 let pairs = row[0].iter_mut().zip(&below[new - 1]);
-                // Whole numbers, as floats: (s + j) / B was hit before, else the bit is new.
+                // `set` runs through s + j. A throw hits one of the s + j set bits, or its bit is
+                // new.
                 let mut set = new as f64;
                 for (chance, fewer) in pairs {
                     *chance = (*chance * set + fewer * (all - set + 1.0)) / all;
@@ -64,14 +69,16 @@ impl Throws {
         &self.rows[0]
     }
 
-    /// The chance that a key brings new bits and makes more than `limit` set, for every s.
+    /// The chance that a key brings new bits and that more than `limit` bits would then be set,
+    /// for every s.
     pub(super) fn refusals(&self, limit: u32) -> Vec<f64> {
         let beyond = |s: usize| (limit as usize + 1).saturating_sub(s).max(1);
         let chance = |s: usize| self.rows.iter().skip(beyond(s)).map(|row| row[s]).sum();
         (0..=self.bits as usize).map(chance).collect()
     }
 
-    /// Adds to `out` what becomes of blocks with s in `band` when each takes a key that it does not hold.
+    /// Lets every block take a key that it does not hold, and adds the result to `out`. `law` has
+    /// the shares of blocks for every s; those outside `band` are zero.
     pub(super) fn add(&self, law: &[f64], band: core::ops::Range<usize>, out: &mut [f64]) {
         for (new, row) in self.rows.iter().enumerate().skip(1) {
             let out = out.iter_mut().skip(band.start + new);
@@ -83,11 +90,11 @@ impl Throws {
     }
 }
 
-/// Blocks by their set bits.
+/// Shares of blocks, by their number of set bits.
 #[derive(Clone, Debug)]
 struct Law {
     chances: Vec<f64>,
-    /// All others are zero.
+    /// The range of s outside of which all chances are zero.
     band: core::ops::Range<usize>,
 }
 
@@ -118,7 +125,7 @@ impl Law {
         self.chances[self.band.clone()].iter().sum()
     }
 
-    /// Widens the band to hold another.
+    /// Widens the band so that it includes `band`.
     fn widen(&mut self, band: &core::ops::Range<usize>) {
         if self.is_none() {
             self.band = band.clone();
@@ -127,7 +134,7 @@ impl Law {
         }
     }
 
-    /// Leaves out what does not matter.
+    /// Drops negligible chances at both ends of the band.
     fn trim(&mut self) {
         while !self.is_none() && self.chances[self.band.start] < NEGLIGIBLE {
             self.chances[self.band.start] = 0.0;
@@ -139,7 +146,7 @@ impl Law {
         }
     }
 
-    /// Leaves out blocks with more than `limit` set bits.
+    /// Drops blocks with more than `limit` set bits.
     fn cut(&mut self, limit: usize) {
         let end = self.band.end.min(limit + 1).max(self.band.start);
         self.chances[end..self.band.end].fill(0.0);
@@ -151,7 +158,7 @@ impl Law {
         self.band = 0..0;
     }
 
-    /// Takes in a share of all blocks of another law.
+    /// Adds the share `share` of all blocks of `other`.
     fn take(&mut self, other: &Self, share: f64) {
         let band = other.band.clone();
         let pairs = self.chances[band.clone()].iter_mut().zip(&other.chances[band.clone()]);
@@ -159,7 +166,7 @@ impl Law {
         self.widen(&band);
     }
 
-    /// Takes in a share of the blocks of another law that depends on s.
+    /// Adds a share of the blocks of `other` that depends on s.
     fn take_by(&mut self, other: &Self, shares: &[f64]) {
         let band = other.band.clone();
         let theirs = other.chances[band.clone()].iter().zip(&shares[band.clone()]);
@@ -175,7 +182,8 @@ impl Law {
         pairs.for_each(|(p, share)| *p *= share);
     }
 
-    /// Writes to `out`, which is empty, what becomes of these blocks when each takes a key that it does not hold.
+    /// Lets every block take a key that it does not hold, and writes the result to `out`, which
+    /// must be empty.
     fn thrown(&self, throws: &Throws, out: &mut Self) {
         if self.is_none() {
             return;
@@ -187,7 +195,8 @@ impl Law {
     }
 }
 
-/// What the next key meets at a block to which a keys have come, for a = 0, 1, ...; beyond the last all stays as it is.
+/// What the next key meets at a block to which a keys have come, for a = 0, 1, ... The last values
+/// hold for every greater a.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Profile {
     found: Vec<f64>,
@@ -210,9 +219,10 @@ pub(super) struct Met {
 }
 
 impl Profile {
-    /// Up to `most` keys at a block.
+    /// Computes the profile for up to `most` keys at a block.
     pub(super) fn new(layout: &Layout, throws: &Throws, most: usize) -> Self {
-        // At six throws a bit a block holds all but everything, and is what it will be.
+        // After six throws for each bit, a block seems to hold nearly every key, and changes no
+        // more.
         let settled = 6 * layout.block / layout.hashes + layout.threshold + 2;
         let most = most.min(settled as usize);
         let mut profile = Self::default();
@@ -269,7 +279,7 @@ impl Profile {
                 if open[e].is_none() {
                     continue;
                 }
-                // A counter that reaches no threshold says nothing.
+                // A counter that never reaches the threshold need not be followed.
                 let counts = h <= most && (e + 1 < open.len() || open[e].mean(held) > RARE);
                 open[e].thrown(throws, &mut spare);
                 let before = core::mem::replace(&mut open[e], spare);
@@ -287,14 +297,18 @@ impl Profile {
         }
     }
 
-    /// As [`new`](Self::new) for blocks that count, in a hundredth of the time and to some per cent: for a search among many shapes, whose
-    /// result is then computed by the chain. Every block is as full as the mean one, and its counter lags behind the keys that came by
-    /// as many as a mean block held already.
+    /// As [`new`](Self::new) for blocks that count, in a hundredth of the time, but only accurate
+    /// to a few per cent. It serves a search among many shapes, whose result is then computed by
+    /// the chain.
+    ///
+    /// It assumes that every block is as full as the mean block, and that its counter lags behind
+    /// the keys that came by the number that a mean block seemed to hold already.
     pub(super) fn sketch(layout: &Layout, most: usize) -> Self {
         let (all, k) = (f64::from(layout.key_bits()), f64::from(layout.hashes));
         let (h, coin) = (f64::from(layout.threshold), layout.coin as f64 / ONE as f64);
         let (one, two) = (libm::log1p(-1.0 / all), libm::log1p(-2.0 / all));
-        // (s / B)^k and its square after a keys: s is all but normal, and its logarithm too.
+        // The means of (s / B)^k and of its square after a keys, as if s and its logarithm were
+        // normally distributed.
         let held = |a: usize| {
             let throws = a as f64 * k;
             let free = libm::exp(throws * one);
@@ -308,7 +322,7 @@ impl Profile {
         };
         let mut profile = Self::default();
         let mut counter = 0.0;
-        // Shares of the blocks at the threshold and above, with what they hold.
+        // The shares of blocks at the threshold and above, and the chances that they hold a key.
         let (mut reached, mut full) = (0.0, 0.0);
         let (mut waits, mut ends) = ((0.0, 0.0), (0.0, 0.0));
         let (mut now, mut next) = (held(0), held(1));
@@ -350,7 +364,7 @@ impl Profile {
         }
     }
 
-    /// The values at a keys.
+    /// The values after `a` keys.
     pub(super) fn at(&self, a: usize) -> Met {
         let last = self.found.len() - 1;
         let i = a.min(last);

@@ -85,12 +85,12 @@ impl<S: Scheme> Stored for Balanced<S> {
         );
     }
 
-    /// Bits are joined, counters added, lists united. No refusal is
-    /// undone, so nothing is lost; blocks may then hold more than either filter let in.
+    /// Bits are joined, counters added, lists united. No refusal is undone, so nothing is lost.
+    /// Blocks may then hold more keys than either filter let in.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
         Mismatch::check_params(&self.params, &other.params)?;
-        // The list first, beside this one: only it can fail.
+        // The list comes first, as a copy, because only it can fail.
         let mut list = self.list.clone();
         for entry in other.list.sorted() {
             list.insert(Digest(entry)).map_err(|_| MergeError::OutOfMemory)?;
@@ -206,7 +206,7 @@ impl<S: Scheme> Stored for Balanced<S> {
         BalancedParams::<S>::from_values(content).ok().map(|params| Shape::Listed(params.bits()))
     }
 
-    /// A listed digest is any 64 bits.
+    /// A digest in the list takes 64 bits: it is a random number.
     fn entropy_bits(&self) -> f64 {
         coder::entropy_bits(self.params.bits(), self.words.ones()) + 64.0 * self.list.len() as f64
     }
@@ -221,7 +221,7 @@ impl<S: Scheme> Stored for Balanced<S> {
 }
 
 impl<S: Scheme> Balanced<S> {
-    /// The list as a section; none where nothing is planned and nothing is in.
+    /// The list as a section; `None` where no list is planned and nothing is in it.
     fn list_payload(&self) -> Option<Payload<'static>> {
         let bytes = self.list.sorted().iter().flat_map(|entry| entry.to_le_bytes()).collect();
         let slots = self.list.slot_bytes();

@@ -1,7 +1,8 @@
 //! The overflow list: a set of whole digests, found in one or two cache lines.
 //!
-//! A table with open addressing, at most three quarters full. Its size follows from the planned and the present number
-//! of entries alone, so that a filter takes the same memory wherever it was built.
+//! It is a table with open addressing, at most three quarters full. Its size depends only on the
+//! planned and the present number of entries, so a filter takes the same memory wherever it was
+//! built.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,12 +11,13 @@ use crate::address::reduce;
 use crate::bits::OutOfMemory;
 use crate::digest::Digest;
 
-/// The word of a digest that finds its slot.
+/// The word of a digest that says where its slot is.
 const MIXED: u64 = 32;
 /// A slot without an entry. Frozen.
 const FREE: u64 = 0;
 
-/// A set of digests. (Digest 0 is kept as 1: the two are then one, which costs a rate of 2^-64.)
+/// A set of digests. Digest 0 is kept as 1. The two are then the same, which adds 2^-64 to the
+/// rate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List {
     slots: Vec<u64>,
@@ -23,12 +25,12 @@ pub(crate) struct List {
     planned: u64,
 }
 
-/// What a digest is kept as.
+/// The number that stands for a digest in the list.
 fn entry(digest: Digest) -> u64 {
     digest.0.max(1)
 }
 
-/// Entries that a list has room for: those planned, doubled until these fit.
+/// How many entries a list has room for: `planned`, doubled until `len` entries fit.
 fn room(planned: u64, len: u64) -> u64 {
     let mut room = if len > 0 { planned.max(4) } else { planned };
     while room < len {
@@ -37,24 +39,24 @@ fn room(planned: u64, len: u64) -> u64 {
     room
 }
 
-/// Slots for so many entries.
+/// How many slots a list has that is planned for `planned` entries and holds `len`.
 pub(crate) fn slots_for(planned: u64, len: u64) -> u64 {
     let room = room(planned, len);
     room.saturating_add(room.div_ceil(3))
 }
 
 impl List {
-    /// An empty list with room for so many entries.
+    /// An empty list with room for `planned` entries.
     pub(crate) fn new(planned: u64) -> Result<Self, OutOfMemory> {
         Self::with_room(planned, 0)
     }
 
-    /// An empty list that has room for these entries too.
+    /// An empty list that is planned for `planned` entries and has room for `entries`.
     fn with_room(planned: u64, entries: u64) -> Result<Self, OutOfMemory> {
         Ok(Self { slots: free(slots_for(planned, entries))?, len: 0, planned })
     }
 
-    /// A list of these entries.
+    /// A list that is planned for `planned` entries and holds `entries`.
     pub(crate) fn of(
         planned: u64,
         mut entries: impl ExactSizeIterator<Item = u64>,
@@ -78,14 +80,14 @@ impl List {
         self.slots.len() as u64 * 8
     }
 
-    /// Whether there is no room for another without growing beyond the plan.
+    /// Whether another entry would make the list grow beyond its plan.
     pub(crate) fn is_full(&self) -> bool {
         self.len >= self.planned
     }
 
     /// The slot of an entry, or the free one where it would go.
     fn find(&self, entry: u64) -> usize {
-        // Keys of one crowded block share their top bits: these would crowd here too.
+        // Keys of one crowded block share their top bits. By these bits they would crowd here too.
         let mut at = reduce(Digest(entry).word(MIXED), self.slots.len() as u64) as usize;
         while self.slots[at] != FREE && self.slots[at] != entry {
             at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
@@ -114,7 +116,7 @@ impl List {
         Ok(())
     }
 
-    /// Adds what is not in, where there is room.
+    /// Adds an entry that is not in the list. There must be room.
     fn put(&mut self, entry: u64) {
         let at = self.find(entry);
         self.slots[at] = entry;
@@ -131,7 +133,7 @@ impl List {
 
     /// Removes all entries.
     pub(crate) fn clear(&mut self) {
-        // What was planned was had before.
+        // This allocation succeeded before, when the list was made.
         let slots = slots_for(self.planned, 0) as usize;
         self.slots = vec![FREE; slots];
         self.len = 0;

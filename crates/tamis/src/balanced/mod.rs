@@ -1,9 +1,10 @@
 //! Balanced Bloom filters: blocked filters whose blocks are filled evenly.
 //!
-//! After Y. Kanizo, D. Hay, I. Keslassy, "Access-Efficient Balanced Bloom Filters" (ICC 2012; technical report). A blocked filter
-//! reads one block a question, but its fullest blocks let most strangers through. Here a block that is full refuses further
-//! keys, which go on to another block or, in the end, to a small overflow list; a question follows the same way, and most
-//! questions still read one block.
+//! After Y. Kanizo, D. Hay, I. Keslassy, "Access-Efficient Balanced Bloom Filters" (ICC 2012;
+//! technical report). A blocked filter reads one block for a lookup, but most of its false
+//! positives come from its fullest blocks. Here a block that is full refuses further keys. They go
+//! on to another block or, in the end, to a small overflow list. A lookup follows the same way,
+//! and most lookups still read one block.
 //!
 //! ```text
 //! MHT, three choices        [block][block][block][block][block]..   83% of the blocks
@@ -26,18 +27,25 @@
 //!
 //! - [`BalancedSingle`]: one choice, then the list.
 //! - [`BalancedSequential`]: up to four choices in one table.
-//! - [`BalancedMht`]: up to four choices, each in a subtable of its own, the next ones smaller. A block counts its keys, and
-//!   refuses from a threshold on; at the threshold itself a coin that the key carries decides.
-//! - [`BalancedPopcount`]: as MHT, but a block refuses what would set more than so many of its bits. No counter and no coin,
-//!   and the lowest rate of these four.
-//! - [`BalancedTwoChoice`]: the emptier one of two blocks; both are read always, and there is no list.
+//! - [`BalancedMht`]: up to four choices, each in a subtable of its own, every subtable smaller
+//!   than the one before. A block counts its keys and refuses from a threshold on. At the
+//!   threshold itself a coin decides, which is part of the key's digest.
+//! - [`BalancedPopcount`]: as MHT, but a block refuses a key if more than `threshold` of its bits
+//!   would be set. It has no counter and no coin, and the lowest rate of these four.
+//! - [`BalancedTwoChoice`]: a key goes to the emptier of two blocks. Both are always read, and
+//!   there is no list.
 //!
 //! # Limits
 //!
-//! Nothing can be removed: bits are shared, and a block that opened again would hide the keys that it has sent on. Blocks of 256
-//! or 512 bits, at most 32 bits a key, 4 choices, 2^39 blocks. Keys beyond the planned number are taken, into a list that grows
-//! ([`Policy`] says what else may happen); the rate rises as the model says. "Blocks read" are blocks of the array; a walk
-//! that ends in the list reads one or two cache lines more.
+//! Nothing can be removed: bits are shared, and a block that opened again would hide the keys that
+//! it has sent on. Blocks have 256 or 512 bits. There are at most 32 bits for a key, 4 choices and
+//! 2^39 blocks.
+//!
+//! Keys beyond the planned number are accepted: the list grows, unless [`Policy`] says otherwise,
+//! and the rate rises as the model says.
+//!
+//! "Blocks read" are blocks of the array; a walk that ends in the list reads one or two cache
+//! lines more.
 
 mod chain;
 mod kind;
@@ -78,7 +86,7 @@ pub(crate) enum Rule {
 
 /// Where a key's walk ends.
 enum End {
-    /// It is there, or answered as if it were.
+    /// A block or the list holds it, or seems to.
     Held,
     /// At a block that would take it.
     Open(Choice),
@@ -90,7 +98,7 @@ enum End {
 pub trait Scheme: sealed::Sealed {}
 
 mod sealed {
-    /// The facts of a scheme, which nobody else can add to.
+    /// What distinguishes a scheme. It is sealed, so that there are no others.
     pub trait Sealed: core::fmt::Debug + Copy + PartialEq + Eq {
         #[doc(hidden)]
         const KIND: crate::spec::Kind;
@@ -188,7 +196,7 @@ pub type BalancedSequential = Balanced<Sequential>;
 pub type BalancedMht = Balanced<Mht>;
 /// As MHT, with blocks that are limited by their set bits.
 pub type BalancedPopcount = Balanced<Popcount>;
-/// The emptier one of two blocks.
+/// A key goes to the emptier of two blocks.
 ///
 /// ```compile_fail
 /// use tamis::{Insert, BalancedTwoChoice, Remove};
@@ -218,7 +226,8 @@ impl<S: Scheme> Balanced<S> {
         self.list.sorted()
     }
 
-    /// The mean chances, over the blocks of a subtable, that a stranger is held and that it is refused.
+    /// The chance that a block of subtable `stage` holds an absent key, and the chance that it
+    /// refuses it; the mean over all its blocks.
     fn met_by_strangers(&self, powers: &[f64], refusals: &[f64], stage: u32) -> (f64, f64) {
         let layout = self.params.layout();
         let (start, size) = layout.subtable(stage);
@@ -306,7 +315,8 @@ impl<S: Scheme> Filter for Balanced<S> {
         self.words.footprint() + self.list.footprint()
     }
 
-    /// From the set bits and the counter of every block: a stranger is held, goes on, or ends there.
+    /// Computed from the set bits and the counter of every block: they say how likely it is that a
+    /// block holds an absent key, and that it refuses it.
     fn rate(&self) -> f64 {
         let layout = self.params.layout();
         let (bits, k) = (layout.key_bits(), layout.hashes);
@@ -353,7 +363,7 @@ impl<S: Scheme> Insert for Balanced<S> {
                 if no_room && layout.policy == Policy::Error {
                     return Err(full);
                 }
-                // Two choices have no list: the emptier one takes every key.
+                // With `Rule::Least` there is no list: the emptiest block takes every key.
                 let forced = no_room || layout.rule == Rule::Least;
                 if forced {
                     let choice = layout.emptiest(self.words.as_slice(), digest);

@@ -6,11 +6,11 @@
 //! | q | share of the keys that a subtable refuses while the filter fills |
 //! | h | a block with fewer than h keys takes a key |
 //!
-//! **MHT.** Every subtable refuses the same share q, and subtable j has q^(j-1) (1 - q) / (1 - q^d) of
-//! the blocks, whatever the number of keys is. Everything else that the paper says of its schemes
-//! is in the reproduction report of this project; what is built is sized by
-//! [`predict`](super::Balanced::predict), which also knows finite tables and keys that are found by
-//! mistake.
+//! **MHT.** Every subtable refuses the same share q, and subtable j has q^(j-1) (1 - q) / (1 -
+//! q^d) of the blocks, whatever the number of keys is. The other formulas of the paper are in the
+//! reproduction report of this project. Filters are sized by
+//! [`predict`](super::Balanced::predict), which also takes account of finite tables and of keys
+//! that are found by mistake.
 
 use alloc::vec::Vec;
 

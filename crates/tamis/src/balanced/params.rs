@@ -19,7 +19,8 @@ pub(crate) const MAX_LIST: u64 = 1 << 40;
 /// Coins and ratios are shares of this.
 pub(crate) const ONE: u64 = 1 << 32;
 
-/// What happens to a key that no block takes when the list is full. Nothing is lost, whatever is chosen.
+/// What happens to a key that no block takes when the list is full. No key is lost under any
+/// policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Policy {
@@ -27,27 +28,29 @@ pub enum Policy {
     Grow = 0,
     /// The insertion fails, and the filter is unchanged.
     Error = 1,
-    /// The emptiest of the key's blocks takes it all the same. With no list at all this costs 0.04 to 0.08 orders of magnitude
-    /// of rate.
+    /// The emptiest of the key's blocks takes it all the same. Without any list, this raises the
+    /// rate by 0.04 to 0.08 orders of magnitude.
     Force = 2,
 }
 
-/// Every number of a filter's memory. A copy of the params that the walk and the models use, whatever the scheme.
+/// Every number that fixes how the memory of a filter is cut. The walk and the models use it,
+/// whatever the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// How a block refuses.
     pub(crate) rule: Rule,
-    /// Whether all choices are blocks of one table, and not one of each subtable.
+    /// Whether all choices of a key are in one table. Otherwise each is in a subtable of its own.
     pub(crate) shared: bool,
     /// Blocks in all.
     pub blocks: u64,
     /// Bits of a block.
     pub block: u32,
-    /// Bits of a key.
+    /// Bits that a key sets.
     pub hashes: u32,
-    /// Blocks that a key may lie in.
+    /// Blocks that a key may be in.
     pub choices: u32,
-    /// Blocks of a subtable over those of the one before, in units of 2^-32; 0 where there is one table.
+    /// The blocks of a subtable divided by those of the one before, in units of 2^-32; 0 where
+    /// there is one table.
     pub ratio: u64,
     /// Keys, or set bits, up to which a block takes any key; 0 where there is no limit.
     pub threshold: u32,
@@ -94,8 +97,10 @@ impl Layout {
     }
 }
 
-/// The sizes of subtables: subtable j + 1 has `ratio` / 2^32 times the weight of subtable j, every one has a block, and what
-/// rounding leaves is the first one's.
+/// Where each subtable starts, and where the last one ends.
+///
+/// Subtable j + 1 has `ratio` / 2^32 times the blocks of subtable j, but at least one. What
+/// rounding leaves is given to the first.
 fn starts(blocks: u64, choices: u32, ratio: u64) -> [u64; MAX_CHOICES as usize + 1] {
     let mut weights = [0_u64; MAX_CHOICES as usize];
     let mut weight = ONE;
@@ -121,13 +126,14 @@ pub struct BalancedParams<S> {
 }
 
 impl<S: Scheme> BalancedParams<S> {
-    /// Every number of the memory.
+    /// How the memory is cut.
     #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The same blocks in a smaller filter: `scale` says how many blocks and slots of the list are left of so many.
+    /// Params of a smaller filter whose blocks behave alike. `scale` maps the number of blocks,
+    /// and the number of entries that the list is planned for, to those of the smaller filter.
     pub(super) fn scaled(&self, scale: impl Fn(u64) -> u64) -> Self {
         let Layout { blocks, choices, ratio, list, .. } = self.layout;
         let blocks = scale(blocks).max(choices.into());

@@ -1,4 +1,5 @@
-//! Finite filters: what absent keys and late keys meet at a block, and what comes of that in a whole filter.
+//! Predicts finite filters: what absent keys and late keys meet at a block, and what follows for
+//! the whole filter.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -7,9 +8,12 @@
 //! | passed | keys that the block has refused so far |
 //! | x | mean of a; a is binomial with n trials |
 //!
-//! Found and refused after a keys, for every a, are all that a filter's rate depends on, however large it is and however its blocks
-//! are cut into subtables; `chain.rs` computes them. The paper's fluid limits leave out that keys which are found by mistake take no
-//! place, and that a is not quite Poisson; here both are counted, and a filter with one choice is exact for any number of keys.
+//! The rate depends only on the chances *found* and *refused* after a keys, for every a, whatever
+//! the size of the filter and its subtables. `chain.rs` computes them.
+//!
+//! The paper's fluid limits ignore that a key which is found by mistake takes no room, and that a
+//! is not quite Poisson. Here both are counted. For a filter with one choice the result is exact
+//! for any number of keys.
 //!
 //! Tested by `tests/balanced.rs` and `tests/rates.rs`.
 
@@ -20,25 +24,25 @@ use super::params::Layout;
 use crate::math::ode::rk4;
 use crate::math::tail::binomial_pmf;
 
-/// Loads beyond the mean and so many standard deviations do not happen.
+/// Loads that are more than this many standard deviations above the mean are ignored.
 const REACH: f64 = 8.0;
 /// Weights below this are left out.
 const NEGLIGIBLE: f64 = 1e-15;
 
-/// How many keys come to a block at most when x come on average.
+/// The most keys that come to a block when `x` come on average.
 pub(super) fn most_arrivals(x: f64) -> usize {
     (libm::ceil(x + REACH * libm::sqrt(x)) as usize).saturating_add(20)
 }
 
 impl Profile {
-    /// The chance that a block refuses when x of n keys come on average.
+    /// The chance that a block refuses a key after `x` of `n` keys came to it on average.
     fn refused(&self, n: u64, x: f64) -> f64 {
         let mut sum = 0.0;
         for_arrivals(n, x, |weight, a| sum += weight * self.at(a).refused);
         sum
     }
 
-    /// The share of n keys that blocks refuse while they come, x to a block.
+    /// The share of `n` keys that blocks refuse while the keys come, `x` to a block on average.
     pub(super) fn refused_share(&self, n: u64, x: f64) -> f64 {
         let mut sum = 0.0;
         for_arrivals(n, x, |weight, a| sum += weight * self.at(a).passed);
@@ -53,7 +57,7 @@ pub(super) struct Stage {
     pub(super) refused: f64,
     /// Keys refused by a block.
     pub(super) passed: f64,
-    /// How much each of these rises with a key more for the block.
+    /// How much each of these rises with one more key for the block.
     found_slope: f64,
     refused_slope: f64,
     passed_slope: f64,
@@ -63,7 +67,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Blocks to which each of n keys comes with chance x / n.
+    /// Averages over blocks to which each of `n` keys comes with chance `x` / `n`.
     pub(super) fn new(profile: &Profile, n: u64, x: f64) -> Self {
         let mut sums = Sums::default();
         for_arrivals(n, x, |weight, a| sums.add(profile, weight, a));
@@ -71,10 +75,11 @@ impl Stage {
     }
 }
 
-/// Calls `each` with the chance of every number of keys that may have come to a block.
+/// Calls `each` with every number of keys that may have come to a block, and with its chance.
 fn for_arrivals(n: u64, x: f64, mut each: impl FnMut(f64, usize)) {
     if x >= n as f64 || x > 1e4 {
-        // All keys, or so many that they do not vary.
+        // Either all keys come to the block, or the number is so large that its variation does not
+        // matter.
         return each(1.0, libm::round(x) as usize);
     }
     let (p, mode) = (x / n as f64, x as u64);
@@ -160,7 +165,7 @@ impl Sums {
 /// What a filter will do.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forecast {
-    /// Without equal digests.
+    /// The rate, without the chance of equal digests.
     pub(super) rate: f64,
     /// Standard deviation of ln(rate) from filter to filter.
     pub(super) spread: f64,
@@ -168,14 +173,14 @@ pub(super) struct Forecast {
     pub(super) insert: f64,
     /// Blocks read for a key that is in.
     pub(super) hit: f64,
-    /// Blocks read for a stranger.
+    /// Blocks read for an absent key.
     pub(super) miss: f64,
     /// Entries of the list: mean and standard deviation.
     pub(super) list: f64,
     pub(super) list_deviation: f64,
 }
 
-/// What a filter with counters or limits will do with so many keys.
+/// What a filter with counters or limits will do with `keys` keys.
 pub(super) fn forecast(layout: &Layout, profile: &Profile, keys: u64) -> Forecast {
     if layout.shared && layout.choices > 1 {
         return one_table(layout, profile, keys);
@@ -190,7 +195,8 @@ pub(super) fn forecast(layout: &Layout, profile: &Profile, keys: u64) -> Forecas
         read += arrivals;
         arrivals = stage.passed * size;
     }
-    // From the last stage back to the first: what a stranger meets from there on, and how the rate answers to a key more.
+    // From the last stage back to the first: what an absent key meets from that stage on, and how
+    // the rate changes with one more key.
     let (mut rate, mut miss) = (0.0, 0.0);
     let reached: Vec<f64> = stages
         .iter()
@@ -225,16 +231,18 @@ pub(super) fn forecast(layout: &Layout, profile: &Profile, keys: u64) -> Forecas
     }
 }
 
-/// Several choices in one table: looks come to blocks one by one, and a key makes 1 + q + ... of them while blocks refuse q.
+/// The forecast for several choices in one table. A key looks at 1 + q + ... + q^(d-1) blocks
+/// while blocks refuse a share q.
 fn one_table(layout: &Layout, profile: &Profile, keys: u64) -> Forecast {
-    /// The error falls with the fourth power, and is 1e-7 here.
+    /// The error falls with the fourth power of this number, and is 1e-7 here.
     const STEPS: usize = 20;
     let (size, d) = (layout.blocks as f64, layout.choices);
     let per_block = keys as f64 / size;
-    // Any number of trials far above the mean will do.
+    // Any number far above the mean serves here.
     let trials = keys.saturating_mul(4);
     let series = |q: f64| super::model::powers(q, d);
-    // Looks at a block, and keys for the list, over keys per block.
+    // Looks for each block, and keys for the list for each block, as functions of the keys per
+    // block.
     let mut state = [0.0, 0.0];
     let derivative = |_: f64, state: &[f64], slope: &mut [f64]| {
         let q = profile.refused(trials, state[0]);
@@ -257,7 +265,7 @@ fn one_table(layout: &Layout, profile: &Profile, keys: u64) -> Forecast {
         hit: insert,
         miss: series(stage.refused),
         list,
-        // Keys that are refused by all their blocks are nearly independent.
+        // Keys are refused by all their blocks nearly independently of each other.
         list_deviation: libm::sqrt(list),
     }
 }

@@ -1,10 +1,14 @@
-//! What it takes to bring a filter up to date after some of its keys were replaced.
+//! Predicts the length of a delta after some of the keys were replaced.
 //!
-//! Nothing can be removed from a balanced filter, so it is built anew: from the same keys in the same order, with a new key in the place
-//! of each that went. A key that goes lets in another that its block had refused, which leaves its next block, and so on; where the emptier of
-//! two blocks takes a key, one bit more or less sends later keys elsewhere, and these again others. No formula is known to us for such
-//! chains of moves. They are the same in any filter with as many keys for each block, so a small one is built twice and compared, with
-//! the same pseudorandom keys on every machine, in some milliseconds.
+//! Nothing can be removed from a balanced filter, so it is built anew: from the same keys in the
+//! same order, with a new key in the place of each that went. A key that goes makes room for
+//! another that its block had refused. This one leaves its next block, and so on. Where the
+//! emptier of two blocks takes a key, one bit more or less sends later keys elsewhere, and these
+//! again others.
+//!
+//! We know no formula for such chains of moves. They are alike in all filters with the same number
+//! of keys for each block. So a small filter is built twice and compared, which takes some
+//! milliseconds. Its keys are pseudorandom, and the same on every machine.
 //!
 //! Tested by `tests/traffic.rs`.
 
@@ -18,24 +22,26 @@ use crate::spec::{Params, Prediction, Traffic};
 use crate::stored::Stored;
 use crate::traffic;
 
-/// Keys of the small filter; of several together, where there are fewer keys.
+/// Keys of the small filter. Where the filter has fewer, several are built with this many keys in
+/// all, but at most `FILTERS`.
 const KEYS: u64 = 50_000;
 const FILTERS: u64 = 200;
-/// Replaced keys that say enough, in up to so many sets of them.
+/// As many replaced keys are enough. They are replaced in up to `SETS` sets.
 const REPLACED: u64 = 1000;
 const SETS: u64 = 4;
-/// Which pseudorandom keys.
+/// Fixes the pseudorandom keys.
 const SEED: Digest = Digest(0x7265_706c_6163_6564);
 
-/// Standard deviations of what the model of snapshots, and of deltas, leaves out, in shares of their lengths.
+/// What the models of snapshots and of deltas leave out: its standard deviation, as a share of the
+/// length.
 const UNEVEN: [f64; 2] = [0.0015, 0.005];
-/// Standard deviation of what a single replaced key moves, in shares of the mean.
+/// The standard deviation of what one replaced key moves, as a share of the mean.
 const FEW: f64 = 0.7;
 
 /// What differs between a filter and its successor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Replaced {
-    /// The share of the keys that was replaced, and how many in all.
+    /// The share of the keys that was replaced, and how many keys were replaced in all.
     share: f64,
     seen: f64,
     /// Bits of the array that flip, over all bits.
@@ -63,12 +69,12 @@ pub(super) fn traffic<S: Scheme>(
     let delta = replaced.and_then(|replaced| {
         let r = replaced as f64;
         let seen = replace(params, keys, r / n.max(1.0))?;
-        // Every key that goes or comes moves others, and they flip so much more.
+        // Every key that goes or comes moves others: `more` is how many times as many bits flip.
         let plain = bits.flips(n, seen.share * n.max(1.0));
         let more = seen.flips / plain.max(f64::MIN_POSITIVE);
         let toggled = traffic::list(seen.listed * r / seen.share);
         let flips = bits.flips(n, r) * params.bits() as f64;
-        // So far as a few keys speak for others.
+        // Few replaced keys say less about others.
         let unsure = UNEVEN[1] + FEW / libm::sqrt(seen.seen);
         Some(bits.delta(flips, r, more, Some(toggled)).less_sure(unsure))
     });
@@ -86,7 +92,8 @@ fn replace<S: Scheme>(params: &BalancedParams<S>, keys: u64, churn: f64) -> Opti
     let sets = (REPLACED / (filters * going)).clamp(1, SETS);
     let (mut flips, mut listed) = (0, 0);
     for number in 0..filters {
-        // Numbers for places, for keys, and for the keys that come in their places.
+        // The words of `random` are keys, the order in which places are replaced, and the new
+        // keys.
         let random = Digest(SEED.word(number));
         let build = |places: &[u64], set: u64| {
             let mut filter = Balanced::<S>::new(small, Hasher::default()).ok()?;
@@ -95,7 +102,8 @@ fn replace<S: Scheme>(params: &BalancedParams<S>, keys: u64, churn: f64) -> Opti
                 digests[place as usize] = Digest(random.word((2 * set + 2) * KEYS + place));
             }
             for digest in digests {
-                // A list that is full and may not grow takes no more: then this is as full as the filter gets.
+                // A full list that may not grow refuses the key: then the filter is as full as it
+                // gets.
                 let _ = filter.insert_digest(digest);
             }
             Some(filter)

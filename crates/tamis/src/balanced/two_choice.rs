@@ -1,14 +1,16 @@
-//! Two choices, both always read, the emptier one taken: the law of set bits, in the limit of many blocks.
+//! Predicts filters where the emptier of two blocks takes a key: the distribution of set bits, in
+//! the limit of many blocks.
 //!
 //! | symbol | meaning |
 //! |---|---|
 //! | v(s) | share of the blocks with s bits set |
-//! | phi(s) | (s / B)^k: the chance that such a block holds all bits of a stranger |
+//! | phi(s) | (s / B)^k: the chance that such a block holds all bits of an absent key |
 //! | t | keys per block so far |
 //!
-//! A block with s bits takes a key as its first choice if the second is at least as full, as its second if the first is
-//! fuller, and in neither case if the other one holds the key by mistake: v'(s) follows from k throws at every block at that
-//! pace. The rate is A + (1 - A) A with A = sum v(s) phi(s).
+//! A block with s bits set takes a key as its first choice if the second is at least as full, and
+//! as its second choice if the first is fuller. It takes it in neither case if the other block
+//! holds the key by mistake. This gives the pace at which keys come, and v'(s) follows from k
+//! throws for each key. The rate is A + (1 - A) A with A = sum v(s) phi(s).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,7 +21,8 @@ use super::profile::Forecast;
 use crate::math::occupancy::variance_occupied;
 use crate::math::ode::rk4;
 
-/// Steps for each key per block, and at least so many in all: the rate is then good to 1e-5.
+/// Steps for each key per block, and the fewest steps in all. With these the rate is accurate to
+/// 1e-5.
 const STEPS_PER_KEY: f64 = 4.0;
 const LEAST_STEPS: f64 = 32.0;
 /// Shares of blocks below this are left out.
@@ -43,9 +46,10 @@ impl Filling {
         Self { bits, hashes, throws: Throws::new(bits, hashes), state, per_block: 0.0 }
     }
 
-    /// Goes on to so many keys per block.
+    /// Fills the blocks until there are `per_block` keys for each.
     pub(super) fn advance(&mut self, per_block: f64) {
-        // At eight throws a bit a block holds everything, and nothing changes any more.
+        // After eight throws for each bit, a block seems to hold every key, and nothing changes
+        // any more.
         let per_block = per_block.min(8.0 * f64::from(self.bits) / f64::from(self.hashes));
         let way = per_block - self.per_block;
         let steps = libm::ceil((STEPS_PER_KEY * way).max(LEAST_STEPS * way / per_block.max(1e-9)));
@@ -54,7 +58,7 @@ impl Filling {
         let mut thrown = vec![0.0; last];
         let derivative = |_: f64, state: &[f64], slope: &mut [f64]| {
             let law = &state[..last];
-            // Blocks that are fuller, and do not hold the key.
+            // The share of blocks that are fuller and do not hold the key.
             let mut fuller = 0.0;
             let mut second = 0.0;
             for s in (0..last).rev() {
@@ -74,8 +78,8 @@ impl Filling {
         self.per_block = per_block;
     }
 
-    /// The chance that a block holds the bits of an absent key; how much it rises with a set bit more in every block; and its variance from
-    /// block to block beyond that.
+    /// Three numbers: the chance that a block holds the bits of an absent key; how much it rises
+    /// with one more set bit in every block; and its variance from block to block beyond that.
     fn found(&self) -> (f64, f64, f64) {
         let (mut mean, mut found, mut square) = (0.0, 0.0, 0.0);
         let (mut bits_square, mut both) = (0.0, 0.0);
@@ -93,11 +97,12 @@ impl Filling {
         (found, slope, (square - found * found - slope * covariance).max(0.0))
     }
 
-    /// What a filter with so many blocks will do.
+    /// What a filter with `blocks` blocks will do.
     pub(super) fn forecast(&self, blocks: u64) -> Forecast {
         let (found, slope, variance) = self.found();
         let rate = found * (2.0 - found);
-        // The set bits of all blocks vary as those of a plain filter do, and every block has its share of them.
+        // The set bits of all blocks vary as those of a plain filter do, and every block has its
+        // share of them.
         let bits = blocks.saturating_mul(self.bits.into());
         let keys = self.per_block * blocks as f64;
         let all = variance_occupied(bits, libm::round(keys * f64::from(self.hashes)) as u64);

@@ -1,21 +1,31 @@
-//! The walk: which of its blocks a key goes to, and where it is looked for. This file is the paper.
+//! The walk: in which of its blocks a key is put, and where it is looked for. This file is what
+//! the paper is about.
 //!
 //! ```text
-//! insert    for every choice: held already -> done; block takes it -> set bits, count, done; block refuses -> go on
+//! insert    for every choice: held already         -> done
+//!                             block takes it       -> set bits, count, done
+//!                             block refuses        -> go on
 //!           then the overflow list
-//! contains  for every choice: held -> yes; block would take it -> no; block refuses -> go on
+//! contains  for every choice: held                 -> yes
+//!                             block would take it  -> no
+//!                             block refuses        -> go on
 //!           then the overflow list
 //! ```
 //!
-//! A lookup is the insertion replayed. Whether a block refuses a key depends on the key and on something that only rises (the
-//! counter, or the set bits), so a block that refused a key once refuses it for ever: a key is where the walk looks for
-//! it. For that reason nothing can be removed. The coin is part of the key: one that had to be thrown again would lose
-//! keys, and so would the printed rule that a block is full at h + 1 (errata 13).
+//! A lookup replays the insertion. Whether a block refuses a key depends on the key and on
+//! something that only rises: the counter, or the set bits. So a block that refused a key once
+//! refuses it for ever, and a key is where the walk looks for it. This is why nothing can be
+//! removed.
 //!
-//! Every choice has a digest of its own, so that block, bits and coin are independent from choice to choice.
+//! The coin is part of the key's digest. If it were thrown again for every lookup, keys would be
+//! lost. So would they by the printed rule that a block is full at h + 1 (errata 13).
 //!
-//! Whoever lets readers look on while a writer inserts must publish bits and counter of a block together, before the next key is
-//! acknowledged: a reader that sees an old counter stops too early.
+//! Every choice has a digest of its own, so that block, bits and coin are independent from choice
+//! to choice.
+//!
+//! A program with readers beside a writer must publish the bits and the counter of a block
+//! together, before the next key is acknowledged. A reader that sees an old counter stops too
+//! early.
 
 use super::params::Layout;
 use super::{COIN_WORD, Rule};
@@ -27,11 +37,11 @@ use crate::digest::Digest;
 /// What a block says to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// All its bits are set.
+    /// All bits of the key are set.
     Held,
-    /// It may come in, and so it is nowhere else.
+    /// The block would take the key, so it is nowhere else.
     Open,
-    /// It must go on, now and for ever.
+    /// The key goes on to its next block, now and for ever.
     Refused,
 }
 
@@ -44,14 +54,14 @@ pub(super) struct Choice {
     probes: BlockProbes,
 }
 
-/// The digest of a key's choice number `stage`: its own for the first.
+/// The digest of choice `stage` of a key. The first has the digest of the key.
 #[inline]
 fn stage_digest(digest: Digest, stage: u32) -> Digest {
     if stage == 0 { digest } else { Digest(digest.word(stage.into())) }
 }
 
 impl Layout {
-    /// A key's choice number `stage`.
+    /// Choice `stage` of a key.
     #[inline]
     pub(super) fn choice(&self, digest: Digest, stage: u32) -> Choice {
         let digest = stage_digest(digest, stage);
@@ -63,7 +73,7 @@ impl Layout {
         }
     }
 
-    /// All choices, first to last.
+    /// All choices of a key, in order.
     #[inline]
     pub(super) fn walk(&self, digest: Digest) -> impl Iterator<Item = Choice> {
         (0..self.choices).map(move |stage| self.choice(digest, stage))
@@ -110,13 +120,13 @@ impl Layout {
         if refused { Answer::Refused } else { Answer::Open }
     }
 
-    /// Whether the key is one of the share p that a block at its threshold takes.
+    /// Whether a block at its threshold takes the key: it takes a share p of the keys.
     #[inline]
     fn coin_lets_in(&self, choice: &Choice) -> bool {
         choice.digest.word(COIN_WORD) >> 32 < self.coin
     }
 
-    /// Puts a key into a block, full or not: a counter stays at h + 1.
+    /// Puts a key into a block, full or not. A counter that has reached h + 1 stays there.
     pub(super) fn put(&self, words: &mut [u64], choice: &Choice) {
         let load = self.load(self.block_of(words, choice)).min(self.threshold);
         let block = self.block_of_mut(words, choice);
@@ -124,7 +134,7 @@ impl Layout {
         self.set_load(block, load + 1);
     }
 
-    /// The choice whose block has the fewest bits set; the first of several.
+    /// The choice whose block has the fewest bits set; the first, if there are several.
     pub(super) fn emptiest(&self, words: &[u64], digest: Digest) -> Choice {
         let fill = |choice: &Choice| self.ones(self.block_of(words, choice));
         let first = self.choice(digest, 0);

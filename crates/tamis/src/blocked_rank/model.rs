@@ -1,4 +1,4 @@
-//! What theory says of blocked rank-indexed filters: the share of keys that live in the back table.
+//! The model of blocked rank-indexed filters: which share of the keys lives in the back table.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -9,26 +9,34 @@
 //! | lambda | keys for each block, n / m |
 //! | N(l) | keys of a block at locations up to l, l included |
 //!
-//! A block keeps the locations below its threshold t, the lowest location with N(t) > Z, or all of them. So a key at location l lives in
-//! the back table if and only if N(l) > Z: with its own cell, if Z or more others are at locations up to l. The locations of a
-//! block are filled independently, in the limit of many blocks by Poisson numbers with mean lambda / L each.
+//! A block keeps the locations below its threshold t, the lowest location with N(t) > Z; or all,
+//! if there is none. So a key at location l lives in the back table if and only if N(l) > Z. N(l)
+//! counts the key itself, so this means that Z or more other keys are at locations up to l. In the
+//! limit of many blocks, the keys of the locations are independent Poisson numbers with mean
+//! lambda / L each.
 
 use crate::math::tail::poisson_above;
 
-/// The share of keys that live in the back table: the mean over l of P(Poisson(lambda (l+1) / L) >= Z). Paper 001's SINGLE with
-/// threshold Z, where what overflows is not the last to come but the highest.
+/// The share of keys that live in the back table.
+///
+/// It is the mean over l of `P(Poisson(lambda (l+1) / L) >= Z)`. This is SINGLE of paper 001 with
+/// threshold Z, except that not the latest keys overflow but those at the highest locations.
 pub fn spilled_keys(lambda: f64, locations: u32, cells: u32) -> f64 {
     mean_over_locations(lambda, locations, u64::from(cells) - 1)
 }
 
-/// The share of strangers whose location lives in the back table: as [`spilled_keys`], without a cell of their own.
+/// The share of absent keys whose location lives in the back table. As [`spilled_keys`], but an
+/// absent key has no cell itself.
 pub fn spilled_strangers(lambda: f64, locations: u32, cells: u32) -> f64 {
     mean_over_locations(lambda, locations, cells.into())
 }
 
-/// The share of insertions that touch the back table: of keys that belong there, and of keys that push the highest chain out of a
-/// full block. A block that has enough for Z cells is full if the cells at locations up to some one are Z exactly; chains have a mean length of
-/// a / (1 - e^-a) with a = lambda / L, and pass Z over as often as that says. Good to a tenth.
+/// The share of insertions that touch the back table.
+///
+/// These are keys that belong there, and keys that push the highest chain out of a full block. A
+/// block to which at least Z keys came is full if the locations up to some location have exactly Z
+/// cells. Chains have a mean length of a / (1 - e^-a) with a = lambda / L, so the sum hits Z with
+/// the chance (1 - e^-a) / a. Accurate to a tenth.
 pub fn touching_inserts(lambda: f64, locations: u32, cells: u32) -> f64 {
     let a = lambda / f64::from(locations);
     let hits = if a > 0.0 { -libm::expm1(-a) / a } else { 1.0 };
@@ -43,21 +51,22 @@ fn mean_over_locations(lambda: f64, locations: u32, at_most: u64) -> f64 {
     (0..locations).map(above).sum::<f64>() / f64::from(locations)
 }
 
-/// Keys that are expected to live behind blocks, if keys come to them in clumps of a mean size: they are as uneven as fewer
-/// keys in blocks of fewer cells.
+/// How many keys are expected in the back table of blocks with `level`, if keys come to blocks in
+/// clumps of the mean size `clump`. They are as uneven as fewer keys in blocks with fewer cells.
 pub(super) fn expected_back(level: (u64, u32, u32), keys: u64, clump: f64) -> f64 {
     let (blocks, locations, cells) = level;
     let cells = libm::round(f64::from(cells) / clump).max(1.0) as u32;
     spilled_keys(keys as f64 / blocks as f64 / clump, locations, cells) * keys as f64
 }
 
-/// Keys that a table is laid out for where so many are expected: some standard deviations more, and those of a Poisson number are too
-/// small, for several keys leave a block together.
+/// How many keys a table is laid out for where `expected` keys are expected: `deviations` standard
+/// deviations of a Poisson number more. (The true deviation is larger, because several keys leave
+/// a block together.)
 pub(super) fn with_margin(expected: f64, deviations: f64) -> u64 {
     libm::ceil(expected + deviations * libm::sqrt(expected)).max(1.0) as u64
 }
 
-/// The table grows when more lives in the back table: a third of the keys, or a handful.
+/// The most keys in the back table: a third of `capacity`, or a few. With more the table grows.
 pub(super) fn most_in_back(capacity: u64) -> u64 {
     (capacity / 3).max(16)
 }

@@ -1,4 +1,4 @@
-//! What theory says of the baselines: rates, sizes, memory accesses.
+//! The models of the baselines: rates, sizes, memory accesses.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -9,13 +9,14 @@
 //! | B | bits of a block |
 //! | b | blocks |
 //!
-//! **Plain and counting.** A stranger passes when its k throws all hit positions in use, so the rate is
-//! E[(X/m)^k], exactly for the independent throws that [`probes`](crate::address::probes) imitates. The textbook form
-//! (1 - e^(-kn/m))^k leaves out that X varies, and is too low for small m.
-//! Tested by `tests/rates.rs`.
+//! **Plain and counting.** An absent key is answered yes when all its k throws hit positions in
+//! use. So the rate is E[(X/m)^k]. This is exact for independent throws, which
+//! [`probes`](crate::address::probes) imitates. The textbook form (1 - e^(-kn/m))^k ignores that X
+//! varies, and is too low for small m. Tested by `tests/rates.rs`.
 //!
-//! **Blocked.** The load of a block is binomial(n, 1/b); a block with j keys passes a stranger with
-//! phi(j) = E[(X/B)^k], X after jk throws into B bins; the rate is the mean of phi over the loads.
+//! **Blocked.** The load of a block is binomial(n, 1/b). A block with j keys answers yes to an
+//! absent key with the chance phi(j) = E[(X/B)^k], where X is taken after jk throws into B bins.
+//! The rate is the mean of phi over the loads.
 //!
 //! Every rate includes the digest floor n / 2^64.
 
@@ -54,7 +55,8 @@ pub fn plan_counting(goal: &Goal) -> Result<CountingParams, PlanError> {
     Ok(CountingParams::from_values(&[counters, hashes.into(), width])?)
 }
 
-/// How many positions of `width` bits and how many hash functions.
+/// The number of positions of `width` bits, and of hash functions, for a goal. Fixed numbers are
+/// kept.
 fn plan_positions(
     kind: &'static str,
     goal: &Goal,
@@ -88,9 +90,9 @@ fn plan_positions(
     }
 }
 
-/// The least m, with its k, at which the rate is met.
+/// The least m that reaches the rate `asked`, with its k.
 fn fewest_positions(keys: u64, asked: f64, hashes: Option<u32>) -> Option<(u64, u32)> {
-    // The best k is log2(1/rate) in the limit; the integers around it are all that can win.
+    // In the limit the best k is log2(1/rate), so only the integers around it can win.
     let ideal = -libm::log2(asked);
     let low = (libm::floor(ideal) as u32).saturating_sub(1).clamp(1, MAX_HASHES);
     let high = (libm::ceil(ideal) as u32 + 1).clamp(1, MAX_HASHES);
@@ -107,7 +109,7 @@ fn fewest_positions(keys: u64, asked: f64, hashes: Option<u32>) -> Option<(u64, 
         .min()
 }
 
-/// The k with the least rate for given m.
+/// The k with the least rate for `positions` positions.
 fn best_hashes(positions: u64, keys: u64) -> u32 {
     let ideal = core::f64::consts::LN_2 * positions as f64 / keys as f64;
     let around = libm::round(ideal).clamp(1.0, MAX_HASHES.into()) as u32;
@@ -130,10 +132,10 @@ pub fn predict_counting(params: &CountingParams, keys: u64) -> Prediction {
 
 fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) -> Prediction {
     let lines = array_bits.div_ceil(Line::BITS);
-    // Chance that a position lies in another line than each of `others` positions before it.
+    // The chance that a position is in another line than all of the `others` positions before it.
     let fresh = |others: u32| libm::pow(1.0 - 1.0 / lines as f64, others.into());
     let all: f64 = (0..k).map(fresh).sum();
-    // A stranger's position i is read when the i before it were in use.
+    // Position i of an absent key is read if the i positions before it are in use.
     let throws = keys.saturating_mul(k.into());
     let miss: f64 = (0..k).map(|i| expected_power(m, throws, i) * fresh(i)).sum();
     Prediction {
@@ -156,7 +158,8 @@ fn wire_per_key(params: usize, array_bits: u64, keys: u64) -> f64 {
     per_key(wire::planned_len(params, Encoding::Raw, array_bits.div_ceil(64) * 8) * 8, keys)
 }
 
-/// phi(j) and the second moment that its spread needs, for every load j at which a block is not yet hopeless.
+/// phi(j), and the second moment for its spread, for every load j at which a block still answers
+/// no to some keys.
 struct BlockRates {
     /// E[(X/B)^k] and E[(X/B)^2k] for j = 0, 1, ...
     moments: Vec<(f64, f64)>,
@@ -169,7 +172,8 @@ impl BlockRates {
             (0..=block).map(|x| libm::pow(f64::from(x) / full, hashes.into())).collect();
         let mut occupancy = Occupancy::new(block as usize);
         let mut moments = Vec::new();
-        // At 6 throws a bit only 0.25% of the bits are free: beyond, a block passes everything.
+        // After 6 throws for each bit only 0.25% of the bits are free: with more, a block answers
+        // yes to all keys.
         for _ in 0..=6 * block / hashes {
             moments.push((
                 occupancy.expect(|x| powers[x]),
@@ -180,15 +184,16 @@ impl BlockRates {
         Self { moments }
     }
 
-    /// Mean of a block's rate over the loads of `blocks` blocks with `keys` keys, and its variance beyond what the load explains on a straight
-    /// line: the loads of all blocks sum to the keys, so that part is none in the whole filter.
+    /// The mean rate of a block over the loads of `blocks` blocks with `keys` keys, and the part
+    /// of its variance that is not linear in the load. The loads of all blocks add up to `keys`,
+    /// so the linear part vanishes in the whole filter.
     fn over_loads(&self, blocks: u64, keys: u64) -> (f64, f64) {
         let share = 1.0 / blocks as f64;
         let mean = keys as f64 * share;
         let reach = 12.0 * libm::sqrt(mean) + 40.0;
         let low = libm::floor((mean - reach).max(0.0)) as u64;
         let high = (libm::ceil(mean + reach) as u64).min(keys);
-        // A block that is loaded beyond the table passes everything.
+        // A block with a load beyond the table answers yes to all keys.
         let hopeless = self.moments.len() as u64;
         let passing = binomial_above(keys, share, hopeless - 1);
         let (mut first, mut second, mut by_load) = (passing, passing, 0.0);
@@ -236,7 +241,7 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     goal.check()?;
     let [blocks, block, hashes] = goal.settled(KIND, ["blocks", "block", "hashes"])?;
     let block = block.unwrap_or(BlockedParams::DEFAULT_BLOCK.into());
-    // Settled values are checked before anything is computed from them.
+    // Fixed params are checked before anything is computed from them.
     BlockedParams::from_values(&[blocks.unwrap_or(1), block, hashes.unwrap_or(1)])?;
     let keys = goal.sized_keys();
     let most_blocks = MAX_POSITIONS / 512;
@@ -256,7 +261,8 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
         let found = match (blocks, asked) {
             (Some(blocks), _) => Some(blocks),
             (None, Some(asked)) => {
-                // A block beyond six throws a bit passes everything, so fewer blocks cannot do.
+                // After more than six throws for each bit a block answers yes to all keys, so
+                // fewer blocks are useless.
                 let least = keys.saturating_mul(hashes.into()) / (6 * block);
                 first_true(least.clamp(1, most_blocks), most_blocks, |blocks| {
                     rates.rate(blocks, keys) <= asked
@@ -285,8 +291,8 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     Ok(BlockedParams::from_values(&[blocks, block, hashes.into()])?)
 }
 
-/// The k that can win: never above that of a plain filter, and rarely below a third of it, because uneven blocks
-/// favour fewer bits.
+/// The k that can win. The best is never above that of a plain filter and rarely below a third of
+/// it, because with uneven blocks fewer bits for each key are better.
 fn candidate_hashes(
     block: u64,
     blocks: Option<u64>,
@@ -302,7 +308,7 @@ fn candidate_hashes(
     low..=high
 }
 
-/// How the rate of a plain or counting filter comes about: paper 004, section II-A.
+/// Explains the rate of a plain or counting filter (paper 004, section II-A).
 pub(crate) fn explain_positions(out: &mut Lines, m: u64, k: u32, n: u64) {
     let shape = Shape { positions: m, hashes: k, keys: n };
     out.add("symbols", format_args!("n = {n} keys, m = {m} positions, k = {k} of them a key"));
@@ -318,7 +324,7 @@ pub(crate) fn explain_positions(out: &mut Lines, m: u64, k: u32, n: u64) {
     );
 }
 
-/// How a blocked filter's prediction comes about.
+/// Explains the prediction of a blocked filter.
 pub(super) fn explain_blocked(out: &mut Lines, params: &BlockedParams, n: u64) {
     let (b, size, k) = (params.blocks(), params.block(), params.hashes());
     out.add("symbols", format_args!("n = {n} keys, b = {b} blocks of B = {size} bits, k = {k}"));

@@ -1,4 +1,4 @@
-//! Which coder, from the count of ones alone.
+//! Chooses a coder from the length of an array and its count of ones.
 
 use super::{BITS_PER_BYTE, gaps, rans};
 use crate::math::gamma::ln_choose;
@@ -17,8 +17,9 @@ use crate::math::gamma::ln_choose;
 pub enum Effort {
     /// The quickest coder that is expected within 0.6% of the entropy.
     Fast,
-    /// The fewest bytes, at tens of megabytes a second. (Below a density of 0.3% that is within 0.6% too:
-    /// the range coder is not for arrays that are nearly all zeros.)
+    /// The fewest bytes, at tens of megabytes a second. Below a density of 0.3% this too is within
+    /// 0.6% of the entropy: there gaps are coded, because the range coder is not for arrays that
+    /// are nearly all zeros.
     Best,
 }
 
@@ -53,13 +54,16 @@ impl Coder {
 /// How far from the entropy [`Effort::Fast`] may end up: 0.6%, and 8 bytes for short arrays.
 const SLACK: (f64, f64) = (1.006, 64.0);
 
-/// From this many bits for a one, gaps are decoded quicker than bytes (measured: 4.5%).
+/// From this many bits for each one on, gaps are decoded faster than bytes. Measured: below a
+/// density of 4.5%.
 const SPARSE: u64 = 22;
 
-/// Up to here the adaptive coder's division a bit does not matter, and it needs no count of ones.
+/// Arrays of up to this many bits may take the adaptive coder: its division for each bit does not
+/// matter there, and its frame has no count of ones.
 const SMALL: u64 = 1 << 20;
 
-/// m H(p): what an array of so many bits and ones takes at least, if only its density is known.
+/// m H(p): the fewest bits that an array of `bits` bits with `ones` ones can take, if only its
+/// density is known.
 pub fn entropy_bits(bits: u64, ones: u64) -> f64 {
     let part = |count: u64| {
         if count == 0 { 0.0 } else { count as f64 * libm::log2(bits as f64 / count as f64) }
@@ -67,12 +71,13 @@ pub fn entropy_bits(bits: u64, ones: u64) -> f64 {
     part(ones) + part(bits.saturating_sub(ones))
 }
 
-/// Bits that `count` different numbers below `universe` take at least.
+/// The fewest bits that `count` different numbers below `universe` can take.
 pub(crate) fn set_bits(universe: u64, count: u64) -> f64 {
     ln_choose(universe, count) / core::f64::consts::LN_2
 }
 
-/// The size of a frame in bits, as the model expects it; None if the coder declines such an array.
+/// The expected size in bits of the frame of an array of `bits` bits with `ones` ones; `None` if
+/// `coder` does not take such an array.
 pub fn predicted_bits(coder: Coder, bits: u64, ones: u64) -> Option<f64> {
     let ones = ones.min(bits.saturating_sub(ones));
     let count = f64::from((64 - (ones | 1).leading_zeros()).div_ceil(7) * 8);
@@ -93,7 +98,7 @@ pub fn predicted_bits(coder: Coder, bits: u64, ones: u64) -> Option<f64> {
     })
 }
 
-/// The coder for an array of so many bits and ones.
+/// The coder for an array of `bits` bits with `ones` ones.
 pub fn choose(bits: u64, ones: u64, effort: Effort) -> Coder {
     let ones = ones.min(bits.saturating_sub(ones));
     let size = |coder| predicted_bits(coder, bits, ones).unwrap_or(f64::INFINITY);
@@ -101,7 +106,7 @@ pub fn choose(bits: u64, ones: u64, effort: Effort) -> Coder {
         coders.iter().copied().min_by(|&a, &b| size(a).total_cmp(&size(b))).unwrap_or(Coder::Plain)
     };
     if ones == 0 && bits > 8 {
-        // Two bytes in any case, and no time.
+        // An array without ones takes two bytes and no time.
         return Coder::Gaps;
     }
     let too_sparse = size(Coder::Static) * (BITS_PER_BYTE as f64) < bits as f64 * 8.0;

@@ -17,7 +17,7 @@ pub enum CoderError {
     Payload,
     /// The index of the pieces is not one that an encoder writes.
     Index,
-    /// The frame stands for more bits than its coder has for so few bytes.
+    /// The array has more bits than the coder may have for each byte of its frame.
     Expansion,
     /// There is no memory for the array.
     Memory,

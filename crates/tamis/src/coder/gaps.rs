@@ -1,9 +1,9 @@
 //! The coder of sparse arrays: Golomb codes of the gaps between ones.
 //!
 //! The number of zeros before the next one is geometric, and for that law a Golomb code with the
-//! right M is the best code that gives every gap its own bits. Sizes are within 0.3 to 0.6% of the
-//! entropy for densities up to 5%, and the time goes with the number of ones, not of bits: the
-//! sparser, the quicker.
+//! right M is the best code that codes every gap on its own. Sizes are within 0.3 to 0.6% of the
+//! entropy for densities up to 5%, and the time grows with the number of ones, not with the number
+//! of bits.
 //!
 //! M follows from the number of ones and of bits, in integers, and is not sent.
 //!
@@ -17,10 +17,10 @@ use super::{
     golomb::{Golomb, Reader, Writer},
 };
 
-/// Words whose ones are listed before they are coded.
+/// How many words have their ones listed before these are coded.
 const CHUNK: usize = 16;
 
-/// The bits to expect for an array of so many bits and ones.
+/// The expected bits of the codes for an array of `bits` bits with `ones` ones.
 pub(super) fn predicted_bits(bits: u64, ones: u64) -> f64 {
     if ones == 0 {
         return 0.0;
@@ -28,18 +28,20 @@ pub(super) fn predicted_bits(bits: u64, ones: u64) -> f64 {
     let code = Golomb::new(ones, bits - ones);
     let zero = libm::log1p(-(ones as f64 / bits as f64));
     let (to_m, to_cutoff) = (libm::exp(zero * code.m as f64), libm::exp(zero * code.cutoff as f64));
-    // The rest, the end of the quotient, and the quotient's mean plus the chance of a long rest.
+    // The bits of a short rest, the zero that ends the quotient, and the quotient's mean together
+    // with the chance of a long rest.
     let mean = f64::from(code.width) + 1.0 + to_cutoff / (1.0 - to_m);
     mean * ones as f64
 }
 
-/// The bits to expect of [`encode_sorted`] for so many different numbers that are spread evenly over their universe.
+/// The expected bits of [`encode_sorted`] for `count` different numbers that are spread evenly
+/// over `universe`.
 pub(crate) fn sorted_bits(count: u64, universe: u64) -> f64 {
     if count == 0 {
         return 0.0;
     }
     let code = Golomb::new(count, universe);
-    // Gaps are 1 at least: one is x or more with chance (1 - p)^(x - 1).
+    // Gaps are at least 1, and a gap is at least x with chance (1 - p)^(x - 1).
     let zero = libm::log1p(-(count as f64 / universe.max(count + 1) as f64));
     let reaches = |gap: u64| libm::exp(zero * gap.saturating_sub(1) as f64);
     let all = -libm::expm1(zero * code.m as f64);
@@ -68,10 +70,10 @@ pub(super) fn encode(words: &[u64], bits: u64, ones: u64) -> Vec<u8> {
     writer.finish()
 }
 
-/// Lists the ones of a few words and says how many they are.
+/// Writes the positions of the ones of a few words to `positions`, and returns how many there are.
 ///
-/// Whether a sparse word has no one, one or two cannot be foreseen, so two are always written and
-/// counted only if they are there.
+/// A branch predictor cannot foresee whether a sparse word has no ones, one or two. So two
+/// positions are always written, and counted only if they are there.
 #[inline]
 fn positions_in(words: &[u64], positions: &mut [u32; CHUNK * 64 + 2]) -> usize {
     let mut found = 0;
@@ -91,7 +93,7 @@ fn positions_in(words: &[u64], positions: &mut [u32; CHUNK * 64 + 2]) -> usize {
     found
 }
 
-/// Sets `ones` bits of `words`, which are zeros.
+/// Decodes `ones` positions and sets their bits in `words`, which must be zeros.
 pub(super) fn decode(
     payload: &[u8],
     words: &mut [u64],
@@ -111,10 +113,10 @@ pub(super) fn decode(
     reader.finish()
 }
 
-/// Codes sorted numbers below `universe`, equal ones allowed, by their gaps.
+/// Codes sorted numbers below `universe` by their gaps. Numbers may be equal.
 ///
-/// The reader must know their count and the universe. About log2(universe / count) + 1.5 bits a
-/// number.
+/// The reader must know how many there are, and `universe`. A number takes about log2(universe /
+/// count) + 1.5 bits.
 ///
 /// # Panics
 ///
@@ -132,7 +134,8 @@ pub fn encode_sorted(values: &[u64], universe: u64) -> Vec<u8> {
     writer.finish()
 }
 
-/// Reads the numbers that [`encode_sorted`] coded one after the other, so that nobody need hold them all.
+/// Reads the numbers that [`encode_sorted`] coded, one after the other, so that the caller need
+/// not hold them all.
 pub struct Sorted<'a> {
     reader: Reader<'a>,
     code: Golomb,
@@ -142,8 +145,8 @@ pub struct Sorted<'a> {
 }
 
 impl<'a> Sorted<'a> {
-    /// The reader of `count` numbers below `universe`. A number takes at least a bit, so a count that the
-    /// bytes cannot hold is refused.
+    /// The reader of `count` numbers below `universe`. Fails if `count` is more than `bytes` can
+    /// hold: a number takes at least a bit.
     pub fn new(bytes: &'a [u8], count: u64, universe: u64) -> Result<Self, CoderError> {
         if count > bytes.len() as u64 * 8 {
             return Err(CoderError::Truncated);
@@ -153,12 +156,12 @@ impl<'a> Sorted<'a> {
         if count == 0 { sorted.reader.finish().map(|()| sorted) } else { Ok(sorted) }
     }
 
-    /// How many are left.
+    /// How many numbers are still to be read.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// The next one; after the last, nothing but the end of the bytes may come.
+    /// The next number; `None` after the last. Fails if bytes are left behind the last number.
     #[inline]
     pub fn read_next(&mut self) -> Result<Option<u64>, CoderError> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };

@@ -3,19 +3,19 @@
 //! ```text
 //! gap = quotient * M + rest            lowest bit first
 //!
-//!  1 1 .. 1 0 | rest              rest < cutoff: `width` bits            M = 2^width: always these (Rice)
-//!  1 1 .. 1 0 | middle   | low    else: `width` bits, then one more      2 * middle + low = rest + cutoff
+//!  1 1 .. 1 0 | rest             rest < cutoff: `width` bits (always, if M = 2^width: Rice)
+//!  1 1 .. 1 0 | middle   | low   else one bit more: 2 * middle + low = rest + cutoff
 //!   quotient    width bits  1
 //! ```
 //!
-//! The first `width` bits tell which of the two it is, so a reader selects instead of branching. M
-//! follows from the number of ones and of bits, in integers, and is not sent.
+//! The first `width` bits tell which of the two it is, so a reader can select one of them without
+//! a branch. M follows from the number of ones and of bits, in integers, and is not sent.
 
 use alloc::{vec, vec::Vec};
 
 use super::CoderError;
 
-/// Bits that are sure to be in a window of eight bytes that starts anywhere in its first byte.
+/// Eight bytes hold at least this many bits from any bit of the first byte on.
 const WINDOW: u32 = 57;
 
 /// A Golomb code.
@@ -26,7 +26,7 @@ pub(super) struct Golomb {
     pub(super) width: u32,
     /// Rests from here on take one bit more.
     pub(super) cutoff: u64,
-    /// floor(2^64 / M) + 1, for a division by multiplication while gap * M < 2^64.
+    /// floor(2^64 / M) + 1: to multiply by it is to divide by M, while gap * M < 2^64.
     reciprocal: u64,
     /// Gaps below this can be divided by multiplication.
     exact: u64,
@@ -35,10 +35,10 @@ pub(super) struct Golomb {
 impl Golomb {
     /// The best code for `count` gaps that add up to at most `sum`.
     ///
-    /// With p = count / (count + sum) the best M is the least with (1-p)^M (2-p) <= 1 (Gallager and
-    /// van Voorhis), which is ceil(ln 2 / p - (1 + ln 2) / 2) for small p; the code loses nothing
-    /// measurable where the two differ. Integers, because the reader must find the same M on any
-    /// machine.
+    /// With p = count / (count + sum) the best M is the least with (1-p)^M (2-p) <= 1 (Gallager
+    /// and van Voorhis), which is ceil(ln 2 / p - (1 + ln 2) / 2) for small p. Where the two
+    /// differ, the code loses nothing that can be measured. All is computed in integers, because
+    /// the reader must find the same M on any machine.
     pub(super) fn new(count: u64, sum: u64) -> Self {
         const LN_2: u128 = 693147;
         const HALF: u128 = 846574;
@@ -67,14 +67,14 @@ impl Golomb {
         }
     }
 
-    /// No sequence of `count` gaps that add up to `sum` takes more bits.
+    /// The most bits that `count` gaps with the sum `sum` can take.
     pub(super) fn most_bits(&self, count: u64, sum: u64) -> u64 {
         count.saturating_mul(u64::from(self.width) + 2).saturating_add(sum / self.m)
     }
 }
 
-/// Writes codes into bytes whose number is bounded beforehand, so that a code is one unaligned
-/// store.
+/// Writes codes to memory that is allocated beforehand, for the most bits they can take, so that
+/// every code is one unaligned store.
 pub(super) struct Writer {
     bytes: Vec<u8>,
     /// The byte that `pending` starts at.
@@ -106,8 +106,8 @@ impl Writer {
         }
     }
 
-    /// A code that does not fit in a window: a very long gap, or numbers from a very large
-    /// universe.
+    /// Writes a code that does not fit in a window: of a very long gap, or of a number from a very
+    /// large universe.
     #[cold]
     fn wide(&mut self, mut quotient: u64, rest: u64, width: u32) {
         while quotient >= 32 {
@@ -127,7 +127,8 @@ impl Writer {
         self.bytes[self.at..self.at + 8].copy_from_slice(&self.pending.to_le_bytes());
         let whole = self.held / 8;
         self.at += whole as usize;
-        // Eight whole bytes would ask for a shift by 64; then 57 bits came to 7, and none is left.
+        // Eight whole bytes would need a shift by 64. Then 57 bits were added to 7, and none is
+        // left.
         self.pending = self.pending.checked_shr(whole * 8).unwrap_or(0);
         self.held %= 8;
     }
@@ -138,15 +139,15 @@ impl Writer {
     }
 }
 
-/// Reads codes; past the end there are zeros, and [`finish`](Self::finish) finds out.
+/// Reads codes. Behind the end it reads zeros; [`finish`](Self::finish) finds this out.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
-    /// In bits.
+    /// The next bit to read.
     position: u64,
 }
 
 impl<'a> Reader<'a> {
-    /// From the first bit on.
+    /// A reader that starts at the first bit.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
@@ -206,7 +207,8 @@ impl<'a> Reader<'a> {
         quotient.checked_mul(code.m).and_then(|q| q.checked_add(rest)).ok_or(CoderError::Payload)
     }
 
-    /// Nothing but the zeros that fill the last byte may be left.
+    /// Fails if anything is left but the zeros that fill the last byte, or if the codes went on
+    /// behind the end.
     pub(super) fn finish(&self) -> Result<(), CoderError> {
         let end = self.bytes.len() as u64 * 8;
         if self.position > end {
@@ -219,7 +221,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The rest that starts in the lowest bit, and how many bits it took.
+/// The rest that starts at the lowest bit of `bits`, and how many bits it takes.
 #[inline]
 fn split(code: &Golomb, bits: u64) -> (u64, u32) {
     let short = bits & ((1 << code.width) - 1);

@@ -1,9 +1,9 @@
 //! Bit arrays in as few bytes as their density allows: the coders of compressed Bloom filters and
 //! deltas.
 //!
-//! A filter's bits look independent, so an array of m bits with density p cannot take less than m
-//! H(p) bits ([`entropy_bits`]), and nothing but p is worth knowing about it. Four coders come
-//! close, each in its place:
+//! A filter's bits look independent, so nothing but their density p helps to code them: an array
+//! of m bits takes at least m H(p) bits ([`entropy_bits`]). Four coders come close, each for other
+//! densities:
 //!
 //! | id | coder | above m H(p) | where |
 //! |---|---|---|---|
@@ -15,18 +15,19 @@
 //! | 5 | pieces | their headers | [`encode_pieces`], [`Packing`] |
 //!
 //! ```text
-//! frame   | id, 0x80 if the bits are flipped | ones: LEB128, not for 0 and 2 | payload to the end |
+//! frame   | id, 0x80 if the bits are flipped | ones: LEB128, not for 0, 2 | payload to the end |
 //! ```
 //!
 //! An array with more ones than zeros is flipped first, so the coders see densities up to 1/2. A
-//! frame has no length and no checksum, which are the container's, but decoding is safe on any
-//! bytes: it never panics, allocates the array and 20 kB more at most, and accepts only what an
-//! encoder could have written. Nor does it take long: coders that go through the array bit by bit
-//! have at most [`BITS_PER_BYTE`] bits for each byte of their frame, and an encoder writes sparser
-//! arrays as gaps, whose time goes with the ones. So a frame takes a few hundred nanoseconds for
-//! each of its bytes, and the time to fill the array.
+//! frame has no length and no checksum; the container has both.
 //!
-//! A caller who has bounded the bits asks [`check`] before there is an array, and then
+//! Decoding is safe on any bytes. It never panics, allocates at most 20 kB beside the array, and
+//! accepts only what an encoder could have written. Nor does it take long: coders that go through
+//! the array bit by bit have at most [`BITS_PER_BYTE`] bits for each byte of their frame. An
+//! encoder writes sparser arrays as gaps, whose time grows with the ones. So a frame takes a few
+//! hundred nanoseconds for each of its bytes, and the time to fill the array.
+//!
+//! A caller limits the number of bits, calls [`check`], allocates the array, and calls
 //! [`decode_into`].
 
 mod choose;
@@ -51,30 +52,30 @@ pub use pieces::{PieceReader, encode_pieces};
 
 use range::{Adaptive, Static};
 
-/// In the first byte: zeros and ones are exchanged.
+/// The bit of the first byte that says that zeros and ones are exchanged.
 pub const FLIPPED: u8 = 0x80;
 
 /// The most bits of array for each byte of a frame of the range coders: a density of 0.3%.
 ///
-/// Frozen: a decoder refuses what goes beyond before it starts. Gaps of so few ones are within 0.6%
-/// of the entropy.
+/// Frozen: a decoder refuses frames of more bits before it decodes anything. Sparser arrays are
+/// coded as gaps, which are within 0.6% of the entropy there.
 pub const BITS_PER_BYTE: u64 = 256;
 
-/// The same for rANS, whose slots allow no more: a byte of zeros costs log2(2^14 / (2^14 - 255)) bits at
-/// least.
+/// The same for rANS. Its slots allow no more: a byte of zeros costs at least log2(2^14 / (2^14 -
+/// 255)) bits.
 const RANS_BITS_PER_BYTE: u64 = 4096;
 
-/// Codes an array; at most one byte longer than the array's bytes.
+/// Codes an array of `bits` bits as a frame. It is at most one byte longer than the array.
 ///
 /// # Panics
 ///
-/// If the words are not those of `bits` bits, or a bit behind the last is set.
+/// If `words` has not the length for `bits` bits, or if a bit behind the last is set.
 pub fn encode(words: &[u64], bits: u64, effort: Effort) -> Vec<u8> {
     let ones = count_ones(words);
     encode_as(choose(bits, ones, effort), words, bits, ones)
 }
 
-/// Codes an array with `ones` ones by a given coder, or plainly if that is shorter.
+/// Codes an array with `ones` ones by `coder`, or as plain bytes if these are shorter.
 ///
 /// # Panics
 ///
@@ -109,8 +110,8 @@ pub fn encode_as(coder: Coder, words: &[u64], bits: u64, ones: u64) -> Vec<u8> {
             return encode_as(Coder::Gaps, words, bits, count_ones(words));
         }
         if len <= plain_len as u64 {
-            // Put in front, where the coder's buffer mostly has room: a second array would cost
-            // more.
+            // The payload is moved to make room for the head, since its buffer mostly has spare
+            // capacity. A second buffer would cost more.
             payload.splice(0..0, head);
             return payload;
         }
@@ -128,8 +129,8 @@ fn encode_plain(words: &[u64], len: usize) -> Vec<u8> {
     frame
 }
 
-/// All that can be said of a frame, pieces included, before there is an array: what no encoder
-/// writes is refused here if it would take long.
+/// Checks what can be checked of a frame, pieces included, without an array. A frame that no
+/// encoder writes and that would take long to decode is refused here.
 pub fn check(frame: &[u8], bits: u64) -> Result<(), CoderError> {
     if frame.first() == Some(&pieces::ID) {
         return PieceReader::new(frame, bits)?.check();
@@ -137,7 +138,7 @@ pub fn check(frame: &[u8], bits: u64) -> Result<(), CoderError> {
     Head::parse(frame, bits).map(|_| ())
 }
 
-/// Decodes a frame, pieces included, into zeros.
+/// Decodes a frame, pieces included, into `words`, which must be zeros.
 pub fn decode_into(frame: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
     if frame.first() == Some(&pieces::ID) {
         return PieceReader::new(frame, bits)?.decode_into(words);
@@ -168,7 +169,7 @@ impl<'a> Head<'a> {
         let mut ones = 0;
         if !matches!(coder, Coder::Plain | Coder::Adaptive) {
             ones = numbers::take(&mut payload).ok_or(CoderError::Count)?;
-            // Half of the bits is not more than half: such an array is never flipped.
+            // An array is flipped only if more than half of its bits are ones.
             if ones > bits / 2 || flipped && ones == bits.div_ceil(2) {
                 return Err(CoderError::Count);
             }
@@ -187,7 +188,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Decodes into zeros.
+    /// Decodes the payload into `words`, which must be zeros.
     fn decode(&self, bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
         let Self { coder, flipped, ones, payload } = *self;
         match coder {
@@ -195,7 +196,7 @@ impl<'a> Head<'a> {
             Coder::Adaptive => return range::decode(payload, words, bits, Adaptive::default()),
             Coder::Static => range::decode(payload, words, bits, Static::new(bits, ones))?,
             Coder::Rans => rans::decode(payload, words, bits, ones)?,
-            // Sets that many bits and no other.
+            // Sets exactly `ones` bits, so they need not be counted.
             Coder::Gaps => gaps::decode(payload, words, bits, ones)?,
         }
         if coder != Coder::Gaps && count_ones(words) != ones {

@@ -1,12 +1,15 @@
-//! Numbers in bytes: single ones, sorted ones, fields of a width. Every reader takes what it reads off the front, and `None`
-//! says that the bytes are not what a writer writes.
+//! Numbers in bytes: single numbers, sorted numbers, and fields of a fixed width.
+//!
+//! Every function that reads removes what it read from the front of `bytes`. It returns `None` if
+//! the bytes are not what a writer writes.
 
 use alloc::vec::Vec;
 
 use super::gaps::{Sorted, encode_sorted};
 use crate::bits::{BitReader, BitWriter};
 
-/// Adds a number: seven bits a byte, the lowest first, a set top bit if more follow.
+/// Adds `number` to `out`: seven bits in each byte, the lowest first. The top bit of a byte is set
+/// if more follow.
 pub fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -15,14 +18,15 @@ pub fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// A number that [`put`] added.
+/// Reads a number that [`put`] added.
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
         let bits = u64::from(byte & 0x7f);
-        // The tenth byte has room for one bit, and the last byte of a longer number is not zero: there is one way to write one.
+        // The tenth byte has room for one bit, and the last byte is not zero unless it is the only
+        // one: there is only one way to write a number.
         if shift == 63 && bits > 1 || shift > 0 && byte == 0 {
             return None;
         }
@@ -34,13 +38,13 @@ pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Adds bytes with their length in front.
+/// Adds `bytes` to `out`, with their length in front.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend(bytes);
 }
 
-/// Bytes that [`put_bytes`] added.
+/// Reads bytes that [`put_bytes`] added.
 pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take(bytes)?).ok()?;
     let (taken, rest) = bytes.split_at_checked(len)?;
@@ -48,7 +52,7 @@ pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Adds sorted numbers below `universe`, as gaps.
+/// Adds `numbers`, which are sorted and below `universe`, to `out` as gaps.
 pub(crate) fn put_sorted(out: &mut Vec<u8>, numbers: &[u64], universe: u64) {
     put(out, numbers.len() as u64);
     if !numbers.is_empty() {
@@ -56,7 +60,7 @@ pub(crate) fn put_sorted(out: &mut Vec<u8>, numbers: &[u64], universe: u64) {
     }
 }
 
-/// At most `most` numbers that [`put_sorted`] added, to be read one after the other.
+/// A reader of the numbers that [`put_sorted`] added; `None` if there are more than `most`.
 pub(crate) fn take_sorted<'a>(
     bytes: &mut &'a [u8],
     universe: u64,
@@ -69,14 +73,14 @@ pub(crate) fn take_sorted<'a>(
     }
 }
 
-/// Adds fields of `width` bits; nothing if that is 0.
+/// Adds fields of `width` bits each to `out`; nothing if `width` is 0.
 pub(crate) fn put_fields(out: &mut Vec<u8>, fields: impl Iterator<Item = u64>, width: u32) {
     let mut writer = BitWriter::default();
     fields.for_each(|field| writer.put(field, width));
     out.extend(writer.finish());
 }
 
-/// Hands over so many fields that [`put_fields`] added, in order.
+/// Reads fields that [`put_fields`] added into all of `fields`, in order.
 pub(crate) fn take_fields<'a>(
     bytes: &mut &[u8],
     fields: impl ExactSizeIterator<Item = &'a mut u64>,

@@ -6,9 +6,9 @@ use super::{Effort, encode, encode_pieces};
 
 /// How a filter is packed: an [`Effort`], and whether arrays are cut into pieces.
 ///
-/// Pieces make a message somewhat longer. A reader that wants few bits of it need decode only the
-/// pieces that they are in (paper 004, section II-B;
-/// [`PackedBloom`](crate::compressed::PackedBloom)). Only arrays of bits are cut: see
+/// Pieces make a message somewhat longer, but a reader that needs a few bits decodes only the
+/// pieces that have them: see [`PackedBloom`](crate::compressed::PackedBloom), and section II-B of
+/// paper 004. Only arrays of bits are cut: see
 /// [`AnyFilter::packs_an_array`](crate::AnyFilter::packs_an_array).
 ///
 /// ```
@@ -21,9 +21,10 @@ use super::{Effort, encode, encode_pieces};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Packing {
-    /// What matters more.
+    /// Whether packing should be fast or the result short.
     pub effort: Effort,
-    /// Bits of a piece, rounded up to a power of two of at least 64; `None` leaves the array whole.
+    /// Bits of a piece, rounded up to a power of two of at least 64; `None` leaves the array
+    /// whole.
     pub piece_bits: Option<u64>,
 }
 
@@ -34,13 +35,14 @@ impl From<Effort> for Packing {
 }
 
 impl Packing {
-    /// The same, with arrays cut into pieces of `bits` bits, rounded up to a power of two of at least 64.
+    /// The same, with arrays cut into pieces of `bits` bits, rounded up to a power of two of at
+    /// least 64.
     #[must_use]
     pub fn in_pieces(self, bits: u64) -> Self {
         Self { piece_bits: Some(bits), ..self }
     }
 
-    /// An array as a frame.
+    /// Codes an array of `bits` bits as a frame, in pieces or whole.
     pub(crate) fn array(self, words: &[u64], bits: u64) -> Vec<u8> {
         match self.piece_bits {
             None => encode(words, bits, self.effort),

@@ -1,15 +1,15 @@
 //! An array cut into pieces that are coded on their own, with an index.
 //!
-//! One bit costs the decoding of one piece, and pieces can be decoded in parallel.
+//! To read one bit, one piece is decoded. Pieces can be decoded in parallel.
 //!
 //! ```text
 //! | 5 | log2 of a piece's bits | width | end of every piece: width bytes each | frame | frame | .. |
 //!                                        counted from the first frame's start
 //! ```
 //!
-//! A piece costs its own frame's id and count, the rounding of its coder, and an end: about 8
-//! bytes. Ends, not lengths: a reader finds a piece without a sum. `width` is the least that holds
-//! the last end.
+//! Every piece adds about 8 bytes: the id and the count of its frame, the rounding of its coder,
+//! and its end. The index has ends, not lengths, so that a reader finds a piece without adding up.
+//! `width` is the least number of bytes that holds the last end.
 
 use alloc::{vec, vec::Vec};
 
@@ -39,12 +39,12 @@ pub fn encode_pieces(words: &[u64], bits: u64, piece_bits: u64, effort: Effort) 
     frame
 }
 
-/// Bits of a piece: all but the last are whole.
+/// Bits of piece `number`. All but the last have 2^`log`.
 fn piece_len(bits: u64, log: u32, number: u64) -> u64 {
     (bits - (number << log)).min(1 << log)
 }
 
-/// Bytes that hold a number: 1 to 8.
+/// How many bytes hold `number`: 1 to 8.
 fn width(number: u64) -> usize {
     (64 - (number | 1).leading_zeros()).div_ceil(8) as usize
 }
@@ -90,7 +90,7 @@ impl<'a> PieceReader<'a> {
         self.bits.div_ceil(1 << self.log)
     }
 
-    /// Bits of a piece, except perhaps the last.
+    /// Bits of every piece but the last, which may have fewer.
     pub fn piece_bits(&self) -> u64 {
         1 << self.log
     }
@@ -108,7 +108,7 @@ impl<'a> PieceReader<'a> {
         Ok(words)
     }
 
-    /// One bit, at the price of its piece.
+    /// The bit at `position`. Decodes its piece.
     pub fn bit(&self, position: u64) -> Result<bool, CoderError> {
         if position >= self.bits {
             return Err(CoderError::Position(position));
@@ -124,7 +124,7 @@ impl<'a> PieceReader<'a> {
         (0..self.pieces()).try_for_each(|number| self.head(number).map(|_| ()))
     }
 
-    /// Decodes the whole array into zeros, one piece after the other.
+    /// Decodes the whole array into `words`, which must be zeros.
     pub(super) fn decode_into(&self, words: &mut [u64]) -> Result<(), CoderError> {
         let piece_words = usize::try_from(1_u64 << (self.log - 6)).unwrap_or(usize::MAX);
         for (number, piece) in words.chunks_mut(piece_words).enumerate() {

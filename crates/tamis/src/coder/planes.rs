@@ -1,4 +1,5 @@
-//! Small numbers as planes of bits: plane j says of every number that reaches j whether it goes beyond.
+//! Small numbers as planes of bits: plane j says of every number that reaches j whether it goes
+//! beyond.
 //!
 //! ```text
 //! numbers   0 2 0 1 3 0
@@ -8,14 +9,15 @@
 //! plane 3           0
 //! ```
 //!
-//! The counters of a counting filter are Poisson distributed and independent, so each plane is an array of independent bits, for
-//! which the coders are made; together the planes take the entropy of the counters.
+//! The counters of a counting filter are Poisson distributed and independent, so each plane is an
+//! array of independent bits, as the coders expect. Together the planes take the entropy of the
+//! counters.
 //!
-//! There are [`PLANES`] planes at most. A number that reaches so far is one of very few, the count of a key that came again and
-//! again: how far it goes is written behind the planes, as a number.
+//! There are at most [`PLANES`] planes. Very few numbers go beyond the last: counts of keys that
+//! were inserted again and again. How far they go beyond it is written behind the planes.
 //!
-//! All planes together have at most [`BITS_PER_BYTE`](super::BITS_PER_BYTE) set bits, each a step of a number, for each byte of the
-//! section that they stand in. So what reading takes follows from the bytes.
+//! All planes together have at most [`BITS_PER_BYTE`](super::BITS_PER_BYTE) set bits for each byte
+//! of their section. So the time to read them is bounded by the number of bytes.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,7 +27,8 @@ use super::{BITS_PER_BYTE, Effort, check, count_ones, decode_into, encode};
 use crate::bits::{set, test};
 use crate::spec::{Budget, Invalid, WireError};
 
-/// The most planes. Of the counters of a filter as it is planned, one in 10^14 reaches so far.
+/// The most planes. In a filter with as many keys as planned, one counter in 10^14 goes beyond
+/// them.
 const PLANES: usize = 16;
 
 const DAMAGED: Invalid = Invalid("packed counters are not what an encoder writes");
@@ -49,8 +52,10 @@ pub(crate) fn entropy_bits(numbers: impl Iterator<Item = u64>) -> f64 {
     planes + listed as f64
 }
 
-/// Adds numbers, which are gone through once for every plane: so no more than a plane is held. False if the section is then too short
-/// for all their steps, as it is for nearly equal numbers that nothing else says more of.
+/// Adds `numbers` to `out`. Returns false if a reader would refuse them, because the section is
+/// too short for the sum of the numbers. This happens if nearly all numbers are equal.
+///
+/// `numbers` is run through once for every plane, so that no more than one plane is in memory.
 pub(crate) fn put(
     out: &mut Vec<u8>,
     numbers: &(impl Iterator<Item = u64> + Clone),
@@ -80,14 +85,18 @@ pub(crate) fn put(
     steps <= out.len() as u64 * BITS_PER_BYTE
 }
 
-/// What can be said of planes before there is memory for the numbers: whether the first is a frame of so many bits.
+/// Checks what can be checked before memory is allocated for the numbers: that the first plane is
+/// a frame of `count` bits.
 pub(crate) fn check_first(mut bytes: &[u8], count: u64) -> Result<(), WireError> {
     let frame = take_bytes(&mut bytes).ok_or(DAMAGED)?;
     Ok(check(frame, count).map_err(|_| DAMAGED)?)
 }
 
-/// Hands over every one of `count` numbers that is not zero, with its index. They must be up to `most`, as [`put`] adds them, at the end of a
-/// section of `stored` bytes; the caller has bounded the count.
+/// Reads `count` numbers that [`put`] added, and calls `each` with the index and the value of
+/// every number that is not zero.
+///
+/// Fails if a number is above `most`. `rest` is the end of a section of `stored` bytes. The caller
+/// must have limited `count`.
 pub(crate) fn take(
     mut rest: &[u8],
     stored: u64,
@@ -111,7 +120,7 @@ pub(crate) fn take(
             return Err(DAMAGED.into());
         }
     }
-    // The next bit of each plane but the first, whose set bits are walked.
+    // The next bit of each plane but the first; of the first, the loop visits the set bits.
     let mut next = [0_u64; PLANES];
     let [first, deeper @ ..] = &planes;
     for (index, &word) in first.iter().enumerate() {

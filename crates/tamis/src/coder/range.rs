@@ -1,8 +1,9 @@
 //! The exact coder: a binary range coder, as in the paper on compressed Bloom filters.
 //!
 //! An array becomes one number in [0, 1), written in base 256. Every bit narrows the interval that
-//! the number may lie in, in proportion to the bit's probability, so the length is the array's
-//! information to within a byte. The paper's own program spent 12 to 17 bytes more than that.
+//! the number may lie in, in proportion to the bit's probability, so the length is that of the
+//! array's information, to within a byte. The paper's own program spent 12 to 17 bytes more than
+//! that.
 //!
 //! ```text
 //!  low                                   low + range
@@ -13,24 +14,25 @@
 //!        <- a carry out of `low` walks back over 0xff bytes
 //! ```
 //!
-//! Probabilities have 32 bits and the product is taken with 96, so the only loss is in the rounding
-//! of the probability itself and the last byte. There is no end symbol: the reader must know the
-//! number of bits. Bytes past the end read as zeros, so zeros at the end are never sent.
+//! Probabilities have 32 bits and the product is taken with 96, so nothing is lost but by the
+//! rounding of the probability itself and of the last byte. There is no end symbol: the reader
+//! must know the number of bits. Bytes behind the end read as zeros, so zeros at the end are never
+//! sent.
 
 use alloc::vec::Vec;
 
 use super::CoderError;
 
-/// Below this the interval is too narrow for a 32-bit probability, and 32 bits leave.
+/// Below this the interval is too narrow for a 32-bit probability, and 32 bits are written.
 const NARROW: u64 = 1 << 32;
 
 /// Where the probability of the next bit comes from.
 pub trait Model {
-    /// The chance that the next bit is zero, in 1/2^32: never 0, so that either bit can always be
-    /// coded.
+    /// The probability that the next bit is zero, in units of 2^-32. Never 0, so that either bit
+    /// can always be coded.
     fn zero(&self) -> u32;
 
-    /// Learns from a coded bit.
+    /// Tells the model which bit was coded.
     fn update(&mut self, one: bool);
 }
 
@@ -41,10 +43,10 @@ pub struct Static {
 }
 
 impl Static {
-    /// The model of `bits` bits with so many ones.
+    /// The model of `bits` bits with `ones` ones.
     ///
-    /// The clamp keeps arrays of only zeros or only ones decodable; it costs 1/2^32 of a bit for
-    /// each.
+    /// The probability is clamped, so that arrays of only zeros or only ones can be coded. This
+    /// costs 2^-32 of a bit for each bit.
     pub fn new(bits: u64, ones: u64) -> Self {
         let zeros = u128::from(bits.saturating_sub(ones));
         let zero = (zeros << 32) / u128::from(bits.max(1));
@@ -62,11 +64,11 @@ impl Model for Static {
     fn update(&mut self, _: bool) {}
 }
 
-/// The bits seen so far, as if one of each kind had been seen before the first.
+/// Counts the bits seen so far. The counts start at one zero and one one.
 ///
-/// Needs no agreement about the density, costs about 9 bits for learning it and a division a bit.
-/// Counts that are halved or that decay would be wrong: the density of a filter is the same
-/// everywhere.
+/// The density need not be known beforehand. To learn it costs about 9 bits, and a division for
+/// every bit. The counts are never halved and do not decay, because the density of a filter is the
+/// same everywhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptive {
     zeros: u64,
@@ -82,7 +84,7 @@ impl Default for Adaptive {
 impl Model for Adaptive {
     #[inline]
     fn zero(&self) -> u32 {
-        // Arrays of 2^32 bits and more lose the lowest bits of their counts, not the product.
+        // From 2^32 bits on, the lowest bits of the counts are dropped, so that the product fits.
         let excess = 32_u32.saturating_sub(self.total.leading_zeros());
         let zero = ((self.zeros >> excess) << 32) / (self.total >> excess);
         zero.clamp(1, u32::MAX.into()) as u32
@@ -135,10 +137,9 @@ pub fn encode(words: &[u64], bits: u64, mut model: impl Model) -> Vec<u8> {
     out
 }
 
-/// Decodes into `words`, which are zeros.
+/// Decodes `bits` bits into `words`, which must be zeros.
 ///
-/// Accepts exactly the bytes that [`encode`] would write for the result, so nothing can hide behind
-/// the end.
+/// Accepts exactly the bytes that [`encode`] writes for the result, and nothing behind them.
 pub fn decode(
     payload: &[u8],
     words: &mut [u64],
@@ -157,7 +158,7 @@ pub fn decode(
         for index in 0..here {
             let split = part(range, model.zero());
             let one = code >= split;
-            // Selected without a branch: a bit of a filter cannot be foreseen.
+            // Selected without a branch, because no processor can predict the bits of a filter.
             code -= if one { split } else { 0 };
             range = if one { range - split } else { split };
             decoded |= u64::from(one) << index;
@@ -186,7 +187,7 @@ fn part(range: u64, probability: u32) -> u64 {
     ((u128::from(range) * u128::from(probability)) >> 32) as u64
 }
 
-/// The number in the interval with the most zero bytes at its end, and whether it carried.
+/// The number in the interval that ends in the most zero bytes, and whether there was a carry.
 fn shortest(low: u64, range: u64) -> (u64, bool) {
     (0..=8_u32)
         .map(|kept| {

@@ -1,8 +1,8 @@
-//! The quick coder of dense arrays: rANS on bytes, eight states side by side.
+//! The fast coder of dense arrays: rANS on bytes, eight states side by side.
 //!
-//! The bits of a filter are independent, so the chance of a byte follows from its number of ones
-//! and the density: nine chances, derived in integers from the count of ones that the frame carries
-//! anyway. No table is sent.
+//! The bits of a filter are independent, so the probability of a byte follows from its number of
+//! ones and the density. There are nine probabilities. They are computed in integers from the
+//! count of ones, which the frame has anyway; no table is sent.
 //!
 //! A state is a number x that holds what was coded so far. Coding a byte that owns `frequency` of
 //! the 2^14 slots multiplies x by about 2^14 / frequency; decoding looks at the lowest 14 bits to
@@ -34,22 +34,23 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// Eight chains hide the latency of two loads and a multiplication.
 const STATES: usize = 8;
 
-/// What the states take at the front of the payload.
+/// Bytes of the states at the front of the payload.
 const HEAD: usize = 8 * STATES;
 
 /// A state lies in 2^31 .. 2^63: the division by a reciprocal is exact below 2^63.
 const LOWEST: u64 = 1 << 31;
 
-/// The most that two words can take from the payload: 32 bits a state.
+/// The most bytes of the payload that two words can take: 32 bits for each state.
 const MOST: usize = 4 * STATES;
 
-/// How many bytes have 0, 1, .. 8 ones.
+/// How many of the 256 bytes have 0, 1, .. 8 ones.
 const CHOOSE: [u32; 9] = [1, 8, 28, 56, 70, 56, 28, 8, 1];
 
-/// The slots of a byte with 0, 1, .. 8 ones, at least one each; the rounding goes to the byte
-/// without ones.
+/// How many slots a byte with 0, 1, .. 8 ones owns: at least one. What rounding leaves is given to
+/// the byte without ones.
 ///
-/// None if nothing would be left for that byte, which happens only near density 1/2 and above.
+/// `None` if no slot would be left for that byte, which happens only for densities near 1/2 and
+/// above.
 fn frequencies(bits: u64, ones: u64) -> Option<[u32; 9]> {
     let one = (u128::from(ones) << 32) / u128::from(bits.max(1));
     let zero = (1_u128 << 32).checked_sub(one)?;
@@ -65,7 +66,8 @@ fn frequencies(bits: u64, ones: u64) -> Option<[u32; 9]> {
     Some(frequencies)
 }
 
-/// The size to expect for an array of so many bits and ones; None where [`encode`] would decline.
+/// The expected bits of the payload for an array of `bits` bits with `ones` ones; `None` where
+/// [`encode`] returns `None`.
 pub(super) fn predicted_bits(bits: u64, ones: u64) -> Option<f64> {
     let frequencies = frequencies(bits, ones)?;
     let one = ones as f64 / bits.max(1) as f64;
@@ -80,7 +82,8 @@ pub(super) fn predicted_bits(bits: u64, ones: u64) -> Option<f64> {
     Some(mean * bits as f64 / 8.0 + (HEAD * 8) as f64 * 0.5)
 }
 
-/// How a byte is put into a state: x / frequency by a multiplication, exact for x < 2^63.
+/// How a byte is put into a state x. The division x / frequency is a multiplication, exact for x <
+/// 2^63.
 #[derive(Clone, Copy)]
 struct Put {
     /// ceil(2^(63 + b) / frequency), b = ceil(log2 frequency).
@@ -88,18 +91,19 @@ struct Put {
     /// b - 1.
     shift: u32,
     frequency: u32,
-    /// The byte's first slot, and more if the quotient is too small.
+    /// The byte's first slot, and a correction where the quotient is too small.
     bias: u32,
     /// 2^14 - frequency.
     gain: u32,
 }
 
 impl Put {
-    /// For a byte whose first slot is 0.
+    /// The numbers for a byte whose first slot is 0.
     fn new(frequency: u32) -> Self {
         let gain = SLOTS as u32 - frequency;
         if frequency == 1 {
-            // 2^64 does not fit; with 2^64 - 1 the quotient is x - 1, and the bias makes up for it.
+            // 2^64 does not fit; with 2^64 - 1 the quotient is x - 1, and the bias makes up for
+            // it.
             return Self { reciprocal: u64::MAX, shift: 0, frequency, bias: gain, gain };
         }
         let bits = 32 - (frequency - 1).leading_zeros();
@@ -115,9 +119,9 @@ impl Put {
     }
 }
 
-/// Codes an array whose bits behind the last are zeros.
+/// Codes an array of `bits` bits. The bits behind the last must be zeros.
 ///
-/// None if the result would be longer than the array, or if there are more ones than zeros.
+/// `None` if the result would be longer than the array, or if there are more ones than zeros.
 pub(super) fn encode(words: &[u64], bits: u64, ones: u64) -> Option<Vec<u8>> {
     let frequencies = frequencies(bits, ones)?;
     // Nine divisions, not 256.
@@ -143,7 +147,8 @@ pub(super) fn encode(words: &[u64], bits: u64, ones: u64) -> Option<Vec<u8>> {
             let second = &puts[usize::from((second >> (8 * index)) as u8)];
             let limit = u64::from(first.frequency * second.frequency) << (63 - 2 * SLOT_BITS);
             let x = *state;
-            // Written in any case, kept if the state is too large: nothing to foresee.
+            // Always written, and kept only if the state is too large: so there is no branch to
+            // predict.
             window[free - 4..free].copy_from_slice(&(x as u32).to_le_bytes());
             let full = x >= limit;
             free -= if full { 4 } else { 0 };
@@ -159,7 +164,7 @@ pub(super) fn encode(words: &[u64], bits: u64, ones: u64) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The slots of a decoder, and what owns them.
+/// The slots of a decoder, and the bytes that own them.
 struct Slots {
     bytes: Box<[u8; SLOTS]>,
     /// Frequency and first slot of every byte.
@@ -180,8 +185,8 @@ impl Slots {
         Self { bytes, owners }
     }
 
-    /// Takes a byte out of a state. No state overflows here: the product is below 2^64 for all of
-    /// them.
+    /// Takes a byte out of a state. The product is below 2^64 for every state, so nothing
+    /// overflows.
     #[inline]
     fn take(&self, state: &mut u64) -> u64 {
         let slot = *state as usize & (SLOTS - 1);
@@ -192,7 +197,7 @@ impl Slots {
     }
 }
 
-/// Decodes into `words`.
+/// Decodes `bits` bits with `ones` ones into `words`.
 pub(super) fn decode(
     payload: &[u8],
     words: &mut [u64],
@@ -228,7 +233,7 @@ pub(super) fn decode(
     Ok(())
 }
 
-/// Takes two words.
+/// Takes two words out of the states, and refills the states from `rest`.
 #[inline]
 fn take_pair(
     slots: &Slots,
@@ -243,7 +248,7 @@ fn take_pair(
     for (index, state) in states.iter_mut().enumerate() {
         words[0] |= slots.take(state) << (8 * index);
         words[1] |= slots.take(state) << (8 * index);
-        // Read in any case, kept if the state is too small.
+        // Always read, and used only if the state is too small.
         let part = window[used..].first_chunk().map_or(0, |part| u32::from_le_bytes(*part));
         let small = *state < LOWEST;
         used += if small { 4 } else { 0 };
@@ -253,7 +258,7 @@ fn take_pair(
     Ok(words)
 }
 
-/// Takes two words where the payload may end.
+/// As [`take_pair`], where the payload may end.
 #[cold]
 fn take_last(
     slots: &Slots,

@@ -1,9 +1,10 @@
-//! What theory says of d-left counting filters: how full the buckets get, how often all choices of a
-//! key are full, and the rate.
+//! The model of d-left counting filters: how full the buckets get, how often all choices of a key
+//! are full, and the rate.
 //!
-//! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for Counting Bloom Filters", ESA
-//! 2006, with the recomputation and the errata of `checked-dleft-compressed-partitioned.md` ("the notes"), sections
-//! 1 and 3. The tests named below are in `tests/papers_dleft.rs`.
+//! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for
+//! Counting Bloom Filters", ESA 2006, with the recomputation and the errata of
+//! `checked-dleft-compressed-partitioned.md` ("the notes"), sections 1 and 3. The tests named
+//! below are in `tests/papers_dleft.rs`.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -21,18 +22,20 @@
 //! | S | updates, each the removal of a random key and the insertion of a new one |
 //! | f | the rate |
 //!
-//! **Fluid limit.** A key enters subtable j at height i when its bucket there holds i - 1 cells, every choice to the left
-//! holds i or more (a tie would go left), and every choice to the right i - 1 or more:
+//! **Fluid limit.** A key enters subtable j at height i under three conditions. Its bucket there
+//! holds i - 1 cells. Every choice to the left holds at least i, because a tie goes to the left.
+//! Every choice to the right holds at least i - 1:
 //!
 //! ```text
 //! A[i][j]     = prod over l < j of x[i][l]  *  prod over l > j of x[i-1][l]
-//! dx[i][j]/dt = d (x[i-1][j] - x[i][j]) A[i][j]                                    insertions only
+//! dx[i][j]/dt = d (x[i-1][j] - x[i][j]) A[i][j]                             insertions only
 //! dx[i][j]/dt = d (x[i-1][j] - x[i][j]) A[i][j] - (i/L) (x[i][j] - x[i+1][j])      updates
 //! ```
 //!
-//! The paper (section 2.3) names these equations without printing them; they are the notes', section 3.1. They hold for many
-//! buckets and independent choices, and for buckets without a limit: where F is small, c cells make no difference.
-//! Keys with one identity share a cell, so that L is [`effective_load`], not n / (d B).
+//! The paper (section 2.3) mentions these equations but does not print them; they are in the
+//! notes, section 3.1. They hold for many buckets, independent choices, and buckets without a
+//! limit. Where F is small, a limit of c cells makes no difference. Keys of one identity share a
+//! cell, so L is [`effective_load`], not n / (d B).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -44,16 +47,16 @@ use crate::math::tail::binomial_above;
 /// The most subtables that the equations are solved for.
 pub const MAX_SUBTABLES: usize = 8;
 
-/// Loads beyond this are taken for this.
+/// Greater loads are treated as this load.
 const MAX_LOAD: f64 = 64.0;
 
 /// The most heights: enough for the Poisson tail of one choice at that load.
 pub const MAX_HEIGHTS: usize = 160;
 
-/// Runge-Kutta steps for each unit of load and each subtable, and at the least.
+/// Runge-Kutta steps for each unit of load and each subtable; also the fewest steps.
 const INSERT_STEPS: f64 = 96.0;
 
-/// Recommended loads are multiples of one part in so many.
+/// Recommended loads are multiples of 1 / `LOAD_STEPS`.
 const LOAD_STEPS: f64 = 1024.0;
 
 /// How full the buckets are: x\[i\]\[j\] of the symbol table.
@@ -66,10 +69,11 @@ pub struct Loads {
 }
 
 impl Loads {
-    /// After insertions only, at this load.
+    /// The shares after insertions only, at the load `load`.
     ///
-    /// Equations: module docs. Solved by Runge-Kutta steps from the empty table; their error is below 1e-6 of a share above
-    /// 1e-10, 1e-4 at 1e-37, and 1% at 1e-138. Tested by `insertions_only`.
+    /// The equations are in the module's documentation. They are solved by Runge-Kutta steps from
+    /// the empty table. The relative error is below 1e-6 for shares above 1e-10; it is 1e-4 at
+    /// 1e-37 and 1% at 1e-138. Tested by `insertions_only`.
     pub fn inserted(subtables: usize, load: f64) -> Self {
         let load = sane(load);
         let mut loads = Self::empty(subtables, heights(subtables, load));
@@ -80,12 +84,14 @@ impl Loads {
         loads
     }
 
-    /// After many updates at this load, which they leave alone: the steady state.
+    /// The steady state: the shares after many updates at the load `load`, which updates do not
+    /// change.
     ///
-    /// Printed: Table 1 at load 6, from the equations run until they seem to rest. Ours: where nothing changes, every
-    /// height is in balance, i (x\[i\]\[j\] - x\[i+1\]\[j\]) = d L A\[i\]\[j\] (x\[i-1\]\[j\] - x\[i\]\[j\]). With A held that is a chain of
-    /// products, solved for one subtable after the other until nothing moves: sums of positive terms, so that the
-    /// smallest share has all its digits. Tested by `table_one`, `rest_of_the_equations`.
+    /// Printed: Table 1 at load 6, from the equations run until nothing seems to change. Ours: in
+    /// the steady state every height is in balance, i (x\[i\]\[j\] - x\[i+1\]\[j\]) = d L
+    /// A\[i\]\[j\] (x\[i-1\]\[j\] - x\[i\]\[j\]). For given A this is a chain of products. It is
+    /// solved for one subtable after the other until nothing changes. All terms are positive, so
+    /// the smallest share keeps all its digits. Tested by `table_one`, `rest_of_the_equations`.
     pub fn steady(subtables: usize, load: f64) -> Self {
         let load = sane(load);
         let mut loads = Self::empty(subtables, heights(subtables, load));
@@ -93,7 +99,7 @@ impl Loads {
         loads
     }
 
-    /// Empty buckets, and room for shares up to `heights`.
+    /// Empty buckets, with shares for heights up to `heights`.
     pub fn empty(subtables: usize, heights: usize) -> Self {
         let subtables = subtables.clamp(1, MAX_SUBTABLES);
         let mut shares = vec![0.0; (heights + 1) * subtables];
@@ -101,18 +107,19 @@ impl Loads {
         Self { subtables, shares }
     }
 
-    /// Fixed point of the balance at every height; `lift` is what a subtable receives at every height beyond A.
+    /// Solves the balance at every height as a fixed point. `lift` returns what a subtable
+    /// receives at every height beside A.
     pub fn balance(&mut self, load: f64, lift: impl Fn(&Self, usize) -> f64) {
         let d = self.subtables;
         let heights = self.shares.len() / d - 1;
         for i in 1..=heights {
-            // Any start will do; this one is near.
+            // Any start leads to the solution; this one is near it.
             self.shares[i * d..(i + 1) * d].fill((load + 1.0 - i as f64).clamp(0.0, 1.0));
         }
         let mut right = vec![1.0; (heights + 1) * d];
         let mut left = vec![1.0; heights + 1];
         let mut weights = vec![1.0; heights + 1];
-        // Some 100 rounds for 4 subtables, some 300 for 8.
+        // It takes about 100 rounds for 4 subtables, and 300 for 8.
         for _ in 0..4000 {
             for (products, shares) in right.chunks_exact_mut(d).zip(self.shares.chunks_exact(d)) {
                 for j in (1..d).rev() {
@@ -134,7 +141,7 @@ impl Loads {
                     above += weights[i];
                     let share = above / sum;
                     let old = core::mem::replace(&mut self.shares[i * d + j], share);
-                    // Below, denormals have no digits to settle.
+                    // Smaller shares are nearly denormal, and their digits do not come to rest.
                     moved |= share > 1e-290 && libm::fabs(share - old) > 1e-11 * share;
                     left[i] *= share;
                 }
@@ -153,22 +160,24 @@ impl Loads {
         self.shares.get(height * self.subtables + subtable).copied().unwrap_or(0.0)
     }
 
-    /// Share of all buckets that hold so many cells or more: the mean over the subtables.
+    /// The share of all buckets that hold `height` cells or more: the mean over the subtables.
     pub fn at_least(&self, height: usize) -> f64 {
         let sum: f64 = (0..self.subtables).map(|j| self.share(height, j)).sum();
         sum / self.subtables as f64
     }
 
-    /// Keys for each bucket that find none of its cells: those above them, unless one of the keys in a full first bucket moves,
-    /// each as if it chose its other buckets anew.
+    /// How many keys find no cell, for each bucket of `cells` cells. These are the keys above
+    /// `cells`, unless one of the keys of a full first bucket can move. Each of those is taken to
+    /// choose its other buckets anew.
     pub(super) fn homeless(&self, cells: usize) -> f64 {
         let heights = self.shares.len() / self.subtables;
         let above: f64 = (cells + 1..heights).map(|i| self.at_least(i)).sum();
         above * libm::pow(self.others_full(cells), cells as f64)
     }
 
-    /// F, the chance that the d choices of a new key all hold so many cells or more: the product over the subtables
-    /// of x\[c\]\[j\]. Not the share of buckets above c, from which the paper argues (section 5.2; notes, erratum).
+    /// F, the chance that all d choices of a new key hold `cells` cells or more: the product over
+    /// the subtables of x\[c\]\[j\]. The paper argues from the share of buckets above c instead
+    /// (section 5.2; notes, erratum).
     pub fn all_full(&self, cells: usize) -> f64 {
         (0..self.subtables).map(|j| self.share(cells, j)).product()
     }
@@ -179,18 +188,19 @@ impl Loads {
     }
 }
 
-/// Heights above which nothing happens. One choice alone leaves Poisson tails; d choices divide their reach at least by d.
+/// The height above which no bucket need be followed. With one choice the loads have Poisson
+/// tails; d choices make the tails at least d times shorter.
 fn heights(subtables: usize, load: f64) -> usize {
     let beyond = (10.0 * libm::sqrt(load) + 12.0) / subtables.max(1) as f64;
     (libm::ceil(load + beyond) as usize + 3).min(MAX_HEIGHTS)
 }
 
-/// Nothing for negative loads and NaN.
+/// The load, limited to what the equations are solved for; 0 for negative loads and NaN.
 pub fn sane(load: f64) -> f64 {
     if load > 0.0 { load.min(MAX_LOAD) } else { 0.0 }
 }
 
-/// The slopes of x from height 1 on; `load` is given where keys are also removed.
+/// Writes the slopes of `x` to `out`, from height 1 on. `load` is given if keys are also removed.
 pub fn flow(d: usize, load: Option<f64>, x: &[f64], out: &mut [f64]) {
     let mut below = [1.0; MAX_SUBTABLES];
     for (i, slopes) in out.chunks_exact_mut(d).enumerate() {
@@ -216,14 +226,16 @@ pub fn flow(d: usize, load: Option<f64>, x: &[f64], out: &mut [f64]) {
 
 /// F in the steady state: the chance that an update finds all choices of its new key full.
 ///
-/// Holds for many buckets and while F is small; keys that were moved or set aside are not counted back. Tested by
-/// `full_insertions`.
+/// Holds for many buckets and while F is small. Keys that were moved, or that went to the
+/// overflow, are not taken account of. Tested by `full_insertions`.
 pub fn full_chance(subtables: usize, cells: usize, load: f64) -> f64 {
     Loads::steady(subtables, load).all_full(cells)
 }
 
-/// The chance that at least one of so many independent updates does what one does with this chance: 1 - (1 - chance)^S.
-/// Overflow for each million updates is `chance_within(full_chance(d, c, load), 1e6)`. Tested by `recommended_loads`.
+/// The chance that something happens in at least one of `updates` independent updates, if it
+/// happens in one with the chance `chance`: 1 - (1 - chance)^S. The chance of overflow in a
+/// million updates is `chance_within(full_chance(d, c, load), 1e6)`. Tested by
+/// `recommended_loads`.
 pub fn chance_within(chance: f64, updates: f64) -> f64 {
     if chance >= 1.0 {
         return if updates > 0.0 { 1.0 } else { 0.0 };
@@ -231,8 +243,8 @@ pub fn chance_within(chance: f64, updates: f64) -> f64 {
     -libm::expm1(updates * libm::log1p(-chance))
 }
 
-/// The largest load, in steps of 1/1024 and at most c, at which an update finds all choices full with at most the chance
-/// `promise`. Tested by `recommended_loads`.
+/// The largest load, in steps of 1/1024 and at most c, at which the chance that an update finds
+/// all choices full is at most `promise`. Tested by `recommended_loads`.
 pub fn load_for(subtables: usize, cells: usize, promise: f64) -> f64 {
     largest_load(cells, promise, |load| full_chance(subtables, cells, load))
 }
@@ -245,28 +257,31 @@ pub fn largest_load(cells: usize, promise: f64, chance: impl Fn(f64) -> f64) -> 
     kept / LOAD_STEPS
 }
 
-/// The rate: the chance that a stranger has the identity of one of the keys.
+/// The rate: the chance that an absent key has the identity of one of the keys.
 ///
-/// Printed: 1 - (1 - 1/(B R))^n (section 3.2), exact for random identities, kept or not. `identities` is U: B R, or
-/// B (R - 1) where remainder 0 marks an empty cell. Tested by `rates`.
+/// Printed: 1 - (1 - 1/(B R))^n (section 3.2), exact for random identities, whether their keys are
+/// in cells or in the overflow. `identities` is U: B R, or B (R - 1) where remainder 0 marks an
+/// empty cell. Tested by `rates`.
 pub fn rate(identities: f64, keys: u64) -> f64 {
     chance_within(1.0 / identities, keys as f64)
 }
 
-/// Expected number of different identities among the keys: U times the [`rate`]. Tested by `effective_loads`.
+/// The expected number of different identities among `keys` keys: U times the [`rate`]. Tested by
+/// `effective_loads`.
 pub fn distinct(identities: f64, keys: u64) -> f64 {
     identities * rate(identities, keys)
 }
 
-/// Occupied cells for each bucket: [`distinct`] over the buckets of all subtables.
+/// Occupied cells for each bucket: [`distinct`] divided by the buckets of all subtables.
 ///
-/// Not in the paper, whose simulation lies below its fluid limit for this reason (notes, section 3.1). Tested by
-/// `effective_loads`.
+/// The paper does not have this, and so its simulation lies below its fluid limit (notes, section
+/// 3.1). Tested by `effective_loads`.
 pub fn effective_load(identities: f64, keys: u64, buckets: u64) -> f64 {
     distinct(identities, keys) / buckets.max(1) as f64
 }
 
-/// Expected number of identities that `count` keys or more share. Tested by `equal_identities`.
+/// The expected number of identities that `count` keys or more share. Tested by
+/// `equal_identities`.
 pub fn shared_by(identities: f64, keys: u64, count: u64) -> f64 {
     match count.checked_sub(1) {
         None => identities,

@@ -1,26 +1,28 @@
 //! Gamma and beta functions: logarithms of factorials and binomials, and the regularised
 //! incomplete functions with their logarithms.
 //!
-//! Each incomplete function is a saddle-point term times a correction of moderate size, always on
-//! the side of the mode that is the smaller tail; the other side is its complement. Far out the
-//! correction is a short series or continued fraction, near the mode of a large law an integral.
+//! Each incomplete function is a saddle-point term times a correction of moderate size. It is
+//! computed on the side of the mode that has the smaller tail; the other tail is its complement.
+//! Far from the mode the correction is a short series or continued fraction; near the mode of a
+//! large distribution it is an integral.
 
 use super::legendre::bell_integral;
 use super::saddle::{ln_binomial_term, ln_poisson_term, stirling_error};
 
-/// Laws whose smaller parameter is below this need few terms even at the mode.
+/// Distributions whose smaller parameter is below this need few terms even at the mode.
 const LARGE: f64 = 300.0;
-/// The longest series that is still quicker than the integral.
+/// The longest series that is still faster than the integral.
 const LONG_SERIES: f64 = 150.0;
-/// From this many standard deviations on the continued fractions are quicker than the integral.
+/// From this many standard deviations on, continued fractions are faster than the integral.
 const FAR: f64 = 2.0;
-/// A bound on every loop, some ten times what the slowest argument in the domain needs.
+/// A limit on every loop: about ten times what the slowest argument in the domain needs.
 const MAX_TERMS: u32 = 2000;
 const LN_2PI: f64 = 1.83787706640934548356065947281;
 
-/// ln of the binomial coefficient n over k, minus infinity for k > n; for every n. All large parts
-/// are positive, so nothing cancels: the error is a few units in the last place of the result,
-/// below 1e-10 absolute while the result is below 1e5.
+/// ln of the binomial coefficient `n` over `k`, for every `n`; minus infinity if `k` > `n`.
+///
+/// All large parts are positive, so nothing cancels. The error is a few units in the last place of
+/// the result: below 1e-10 while the result is below 1e5.
 pub fn ln_choose(n: u64, k: u64) -> f64 {
     if k > n {
         return f64::NEG_INFINITY;
@@ -41,16 +43,17 @@ pub fn ln_gamma_p(a: f64, x: f64) -> f64 {
     smaller_gamma(a, x).lower()
 }
 
-/// ln I(x; a, b) with y = 1 - x passed in, for callers who know it to more digits than x holds.
+/// ln I(x; a, b). The caller passes `y` = 1 - x, because it may know y to more digits than x
+/// holds.
 pub fn ln_beta_lower(a: f64, b: f64, x: f64, y: f64) -> f64 {
     smaller_beta(a, b, x, y).lower()
 }
 
 /// The logarithm of the tail that was computed; the other one is its complement.
 pub enum Tail {
-    /// That of P or I.
+    /// The logarithm of P or I.
     Lower(f64),
-    /// Its complement.
+    /// The logarithm of the complement.
     Upper(f64),
 }
 
@@ -63,7 +66,7 @@ impl Tail {
     }
 }
 
-/// ln(1 - exp(ln)); rounding may leave the logarithm of a certainty a hair above 0.
+/// ln(1 - exp(ln)). Rounding may leave `ln` slightly above 0; it counts as 0 then.
 pub fn ln_complement(ln: f64) -> f64 {
     if ln < -core::f64::consts::LN_2 {
         libm::log1p(-libm::exp(ln))
@@ -93,7 +96,7 @@ pub fn smaller_gamma(a: f64, x: f64) -> Tail {
     }
 }
 
-/// P(a, x) over its saddle-point term, for x below about a.
+/// P(a, x) divided by its saddle-point term, for x below about a.
 fn lower_gamma_ratio(a: f64, x: f64) -> f64 {
     // The n-th term is about exp(-n d / a - n^2 / 2a); this n takes it below exp(-36).
     let d = (a - x).max(0.0);
@@ -116,7 +119,7 @@ fn lower_gamma_ratio(a: f64, x: f64) -> f64 {
     sum
 }
 
-/// Q(a, x) over its saddle-point term, for x above about a.
+/// Q(a, x) divided by its saddle-point term, for x above about a.
 fn upper_gamma_ratio(a: f64, x: f64) -> f64 {
     if a > LARGE && x - a < FAR * libm::sqrt(a) {
         let n = a - 1.0;
@@ -148,9 +151,9 @@ fn smaller_beta(a: f64, b: f64, x: f64, y: f64) -> Tail {
     }
 }
 
-/// I(x; a, b) over its saddle-point term, for x below about a / (a + b).
+/// I(x; a, b) divided by its saddle-point term, for x below about a / (a + b).
 fn lower_beta_ratio(a: f64, b: f64, x: f64, y: f64) -> f64 {
-    // a - (a + b) x, without the loss of the small share of the two.
+    // a - (a + b) x, computed so that the smaller of x and y keeps its digits.
     let d = a * y - b * x;
     let n = a + b;
     let weight = a * (b / n);

@@ -1,8 +1,8 @@
-//! One-sided integral of a bell-shaped density by a fixed Gauss-Legendre rule.
+//! The one-sided integral of a bell-shaped density, by a fixed Gauss-Legendre rule.
 //!
-//! Next to the mode of a large gamma or beta law, series and continued fractions need a number of
-//! terms that grows with the standard deviation; the density itself is so close to a normal bell
-//! that a fixed rule over its visible part is exact to rounding.
+//! Near the mode of a large gamma or beta distribution, series and continued fractions need more
+//! terms the larger the standard deviation is. There the density is so close to a normal one that
+//! a fixed rule over the part that matters is exact up to rounding.
 
 /// Positive nodes and weights of the 24-point rule on [-1, 1]; the negative half mirrors them.
 const RULE: [(f64, f64); 12] = [
@@ -20,7 +20,7 @@ const RULE: [(f64, f64); 12] = [
     (0.06405689286260563, 0.12793819534675216),
 ];
 
-/// The integrand is followed until its exponent has fallen by this much: exp(-40) is 4e-18.
+/// The integral ends where the exponent has fallen by this much: exp(-40) is 4e-18.
 const DEPTH: f64 = 40.0;
 
 /// Integral of exp(`exponent`(s)) for s from 0 to `limit`, where `exponent` starts at 0 and falls

@@ -1,8 +1,9 @@
-//! The numerical ground under the filter models: special functions, exact tails, root
-//! finding, ordinary differential equations and the law of occupied bins.
+//! The mathematics that the models of filters need: special functions, exact tails, root finding,
+//! ordinary differential equations and the distribution of occupied bins.
 //!
-//! Every transcendental goes through `libm`, so results agree bit for bit on every platform, and
-//! no function panics: an argument outside the stated domain gives NaN or a documented value.
+//! Every transcendental function is that of `libm`, so that results agree bit for bit on every
+//! platform. No function panics: an argument outside the stated domain gives NaN or a documented
+//! value.
 
 pub mod gamma;
 mod legendre;

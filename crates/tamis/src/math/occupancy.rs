@@ -1,19 +1,22 @@
-//! The number X of occupied bins after t balls fell uniformly and independently into m bins: the
-//! set bits of a Bloom filter.
+//! The number X of occupied bins after t balls fell uniformly and independently into m bins. In a
+//! Bloom filter these are the set bits.
 //!
-//! Moments for any size, the whole distribution for small m, and the expectation of (X / m)^k,
-//! which is the exact false-positive rate with k independent probes.
+//! This file has its moments for any size, its whole distribution for small m, and the expectation
+//! of (X / m)^k, which is the exact rate of a filter with k independent probes.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// [`expected_power`] is exact if either the bins or the balls are at most this many: beyond, the
-/// rounding of the exact way grows with the balls and the error of the expansion has died out.
+/// [`expected_power`] is exact if there are at most this many bins, or at most this many balls.
+/// With more balls the exact computation loses digits to rounding, and the error of the expansion
+/// is negligible.
 const EXACT_SIZE: u64 = 1 << 20;
 const EXACT_PROBES: u32 = 64;
-/// At this many balls a bin the chance that even one of 64 given bins is empty is below 2e-18.
+/// From this many balls for each bin on, the chance that any of 64 given bins is empty is below
+/// 2e-18.
 const FULL_LOAD: u64 = 45;
-/// Probabilities below this are dropped: denormals would slow the programme tenfold for nothing.
+/// Probabilities below this are dropped: denormal numbers would make the program ten times slower
+/// and change nothing.
 const NEGLIGIBLE: f64 = 1e-300;
 
 /// `E[X]` = m (1 - (1 - 1/m)^t), for every m and t (0 without bins); relative error 1e-15.
@@ -45,8 +48,8 @@ pub fn variance_occupied(m: u64, t: u64) -> f64 {
         let two = -libm::expm1(balls * libm::log1p(-w * w));
         bins * empty * (one - bins * empty * two)
     } else {
-        // The same with exp(-2y) taken out and all that is linear in the load cancelled by hand,
-        // for a light load leaves only t^2 / 2m of parts of size t.
+        // The same with exp(-2y) factored out, and with the terms that are linear in the load
+        // cancelled by hand: at a light load only t^2 / 2m is left of terms of size t.
         let z = balls * libm::log1p(-w * w);
         let pairs = exp_beyond_linear(y) - balls * log_short_of_linear(w);
         let triples = exp_beyond_linear(z) - balls * log_short_of_linear(-w * w);
@@ -83,8 +86,8 @@ fn log_short_of_linear(x: f64) -> f64 {
     sum
 }
 
-/// The exact distribution of X, advanced ball by ball. A ball costs a pass over the counts that are
-/// still possible, so at most m + 1; meant for m up to some thousands.
+/// The exact distribution of X, advanced ball by ball. Each ball costs a pass over the counts that
+/// are still possible, at most m + 1 of them. Meant for m up to some thousands.
 #[derive(Debug, Clone)]
 pub struct Occupancy {
     bins: u64,
@@ -95,19 +98,19 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// m empty bins, in 8 (m + 1) bytes.
+    /// `m` empty bins. Takes 8 (m + 1) bytes.
     pub fn new(m: usize) -> Self {
         Self::with_room(m as u64, m)
     }
 
-    /// m empty bins of which no more than `most` will ever be occupied.
+    /// `m` empty bins, of which no more than `most` will ever be occupied.
     fn with_room(m: u64, most: usize) -> Self {
         let mut probabilities = vec![0.0; most.saturating_add(1)];
         probabilities[0] = 1.0;
         Self { bins: m, probabilities, low: 0, high: 0 }
     }
 
-    /// Throws t more balls. Ends early once every bin is occupied but for 1e-300.
+    /// Throws `t` more balls. Returns early once the chance that any bin is empty is below 1e-300.
     pub fn throw_balls(&mut self, t: u64) {
         let m = self.bins;
         let most = self.probabilities.len() - 1;
@@ -144,10 +147,11 @@ impl Occupancy {
 /// `E[(X / m)^k]`, the chance that k more balls all fall into occupied bins; 1 for k = 0, NaN
 /// without bins.
 ///
-/// Exact for k <= 64 where m or t is at most 2^20, with a relative error below t * 1e-15 for
-/// results above 1e-280, at a cost of about k^3 / 6 times log2(t) multiplications. Beyond, the
-/// second-order expansion about the mean, whose relative error is about k^4 / 32 m^2 + k^3 / 12 m t:
-/// where it takes over below 1e-6 for k = 64 and 1e-8 for k = 20.
+/// Exact for k <= 64 where m or t is at most 2^20: the relative error is below t * 1e-15 for
+/// results above 1e-280. This takes about k^3 / 6 times log2(t) multiplications. For larger
+/// numbers it is the second-order expansion about the mean, whose relative error is about k^4 / 32
+/// m^2 + k^3 / 12 m t. Where the expansion takes over, that is below 1e-6 for k = 64 and below
+/// 1e-8 for k = 20.
 pub fn expected_power(m: u64, t: u64, k: u32) -> f64 {
     if k == 0 {
         return 1.0;
@@ -164,7 +168,7 @@ pub fn expected_power(m: u64, t: u64, k: u32) -> f64 {
     if t / m >= FULL_LOAD {
         return 1.0;
     }
-    // The k probes fall into `distinct` bins, no more than there are, and each must have been hit.
+    // The k probes fall into `distinct` bins, at most m, and each of these must have been hit.
     let most = u64::from(k).min(m) as usize;
     let mut distinct = Occupancy::with_room(m, most);
     distinct.throw_balls(u64::from(k));
@@ -172,14 +176,15 @@ pub fn expected_power(m: u64, t: u64, k: u32) -> f64 {
     distinct.expect(|x| all_hit[x])
 }
 
-/// For i from 0 to `most` <= m, the chance that i given bins are all hit by t balls.
+/// For every i from 0 to `most` <= m: the chance that `t` balls hit all of i given bins.
 ///
-/// Inclusion and exclusion would cancel. Instead each ball hits one of the i bins not yet hit with
-/// chance i / m and leaves i - 1 to go; the t-th power of that step is built by squaring, and with
-/// no subtraction anywhere small chances keep their relative accuracy.
+/// The formula by inclusion and exclusion would cancel. Instead, a ball hits one of the i bins
+/// that are not hit yet with chance i / m, and leaves i - 1. The t-th power of that step is
+/// computed by squaring. There is no subtraction, so small chances keep their relative accuracy.
 fn chance_all_hit(m: u64, t: u64, most: usize) -> Vec<f64> {
     let width = most + 1;
-    // step[i * width + j]: the chance that of i bins to hit j are left after 1, 2, 4, ... balls.
+    // step[i * width + j]: the chance that j of i bins are still to be hit after 1, 2, 4, ...
+    // balls.
     let mut step = vec![0.0; width * width];
     step[0] = 1.0;
     for i in 1..width {
@@ -192,7 +197,7 @@ fn chance_all_hit(m: u64, t: u64, most: usize) -> Vec<f64> {
     let mut balls = t;
     loop {
         if balls & 1 == 1 {
-            // From the top, so that the entries below are still those of before.
+            // From the top down, so that the values below are still the old ones.
             for i in (0..width).rev() {
                 let row = &step[i * width..=i * width + i];
                 chance[i] = row.iter().zip(&chance).map(|(s, c)| s * c).sum();
@@ -224,9 +229,9 @@ fn expanded_power(m: u64, t: u64, k: u32) -> f64 {
     libm::exp(k * libm::log(fill)) * (1.0 + pairs * variance_occupied(m, t) / (mean * mean))
 }
 
-/// The relative standard deviation of (X / m)^k from one filter to the next, to first order:
-/// k sd(X) / `E[X]`. Good to 2 per cent while it is below 0.1 and sd(X) above 1, to 15 per cent for
-/// a handful of balls in many bins; 0 without balls or bins.
+/// The relative standard deviation of (X / m)^k from one filter to the next, to first order: k
+/// sd(X) / `E[X]`. It is accurate to 2% while it is below 0.1 and sd(X) above 1, and to 15% for a
+/// few balls in many bins. 0 without balls or bins.
 pub fn power_spread(m: u64, t: u64, k: u32) -> f64 {
     let mean = mean_occupied(m, t);
     if mean == 0.0 {

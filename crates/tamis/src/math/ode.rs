@@ -2,9 +2,10 @@
 
 use alloc::vec;
 
-/// Carries `state` along `derivative(x, state, slope)` from `from` to `to` in `steps` equal steps
-/// (none counts as one); `derivative` writes the slope. The error falls with the fourth power of
-/// the step.
+/// Integrates `state` from `from` to `to` in `steps` equal steps, or one if `steps` is 0.
+///
+/// `derivative(x, state, slope)` writes the slope at `x` to `slope`. The error falls with the
+/// fourth power of the step.
 pub fn rk4(
     mut derivative: impl FnMut(f64, &[f64], &mut [f64]),
     state: &mut [f64],
@@ -14,7 +15,7 @@ pub fn rk4(
 ) {
     let steps = steps.max(1);
     let h = (to - from) / steps as f64;
-    // Where each slope is taken, how far it carries the next probe, and its weight.
+    // For each slope: where it is taken, how far the next probe goes along it, and its weight.
     let stages = [
         (0.0, 0.5 * h, h / 6.0),
         (0.5 * h, 0.5 * h, h / 3.0),

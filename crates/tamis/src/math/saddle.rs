@@ -1,7 +1,7 @@
 //! Single Poisson and binomial terms in the saddle-point form of Loader (2000).
 //!
-//! A term written with log-gammas is a small difference of huge numbers. Written with the Stirling
-//! error and the deviance it is a sum of parts that are each no larger than the result needs.
+//! Written with log-gamma functions, a term is a small difference of huge numbers. Written with
+//! the Stirling error and the deviance, it is a sum of parts that are no larger than the result.
 
 const HALF_LN_2PI: f64 = 0.918938533204672741780329736406;
 
@@ -14,8 +14,8 @@ pub(super) fn stirling_error(x: f64) -> f64 {
     (1.0 / 12.0 - r * (1.0 / 360.0 - r * (1.0 / 1260.0 - r * (1.0 / 1680.0 - r / 1188.0)))) / x
 }
 
-/// `x ln(x / mean) - (x - mean)`, with the difference `d = x - mean` passed in because the caller
-/// knows it to more digits than the subtraction would leave.
+/// `x ln(x / mean) - (x - mean)`, where the caller passes the difference `d = x - mean`, because
+/// it knows more of its digits than the subtraction would leave.
 fn deviance(x: f64, mean: f64, d: f64) -> f64 {
     let v = d / (x + mean);
     if libm::fabs(v) >= 0.1 {
@@ -41,8 +41,8 @@ pub(super) fn ln_poisson_term(k: f64, mean: f64) -> f64 {
     -stirling_error(k) - deviance(k, mean, k - mean) - HALF_LN_2PI - 0.5 * libm::log(k)
 }
 
-/// ln of `gamma(a + b + 1) / (gamma(a + 1) gamma(b + 1)) x^a y^b` for real a, b >= 0 and
-/// x + y = 1, both positive; the smaller of x and y may be far below the rounding of the other.
+/// ln of `gamma(a + b + 1) / (gamma(a + 1) gamma(b + 1)) x^a y^b` for real a, b >= 0 and x + y =
+/// 1, both positive. The smaller of x and y may be far below the rounding error of the other.
 pub(super) fn ln_binomial_term(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if a == 0.0 {
         return b * ln_share(y, x);
@@ -61,7 +61,8 @@ pub(super) fn ln_binomial_term(a: f64, b: f64, x: f64, y: f64) -> f64 {
         - 0.5 * (libm::log(a) + libm::log(b / n))
 }
 
-/// ln `share`, by way of the other share when that one is the smaller and so the exacter.
+/// ln `share`, computed from `other` = 1 - `share` where that is the smaller and so has more
+/// digits.
 fn ln_share(share: f64, other: f64) -> f64 {
     if other < 0.5 { libm::log1p(-other) } else { libm::log(share) }
 }

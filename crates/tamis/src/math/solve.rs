@@ -1,8 +1,10 @@
-//! Root and threshold search by halving: no derivative, no starting guess, no failure mode.
+//! Searches for roots and thresholds by halving, which needs no derivative and no starting guess.
 
-/// A root of the continuous `f` between `low` and `high`, to within `tolerance` or, with a
-/// tolerance of 0, to the last bit. `None` unless the bounds are finite and in order and `f`
-/// changes sign between them without giving NaN.
+/// A root of the continuous function `f` between `low` and `high`, to within `tolerance`; to the
+/// last bit if `tolerance` is 0.
+///
+/// `None` if the bounds are not finite or not in order, if `f` has the same sign at both, or if
+/// `f` returns NaN.
 pub fn bisect(
     mut f: impl FnMut(f64) -> f64,
     mut low: f64,
@@ -23,7 +25,7 @@ pub fn bisect(
         return None;
     }
     loop {
-        // Halves are added, not the difference halved: that could overflow.
+        // The sum of halves, because `high - low` could overflow.
         let middle = 0.5 * low + 0.5 * high;
         if high - low <= tolerance || middle <= low || middle >= high {
             return Some(middle);
@@ -43,8 +45,10 @@ pub fn bisect(
     }
 }
 
-/// The smallest number in `low..=high` for which `pred` holds, if there is one; `pred` must stay
-/// true once it is. At most 65 calls.
+/// The smallest number in `low..=high` for which `pred` holds, if there is one.
+///
+/// Where `pred` holds for a number, it must hold for all greater ones. It is called at most 65
+/// times.
 pub fn first_true(low: u64, high: u64, mut pred: impl FnMut(u64) -> bool) -> Option<u64> {
     if low > high || !pred(high) {
         return None;

@@ -1,8 +1,9 @@
 //! Poisson and binomial probabilities and tails, in log space and as plain values.
 //!
 //! For means from 1e-6 to 1e7, up to 1e10 trials and p from 1e-12 to 1 - 1e-12 the relative error
-//! of a probability is below 1e-9 down to 1e-40; it grows with |ln| below that. A tail costs some
-//! tens of terms wherever it lies. The plain twins underflow to 0 below 1e-308.
+//! of a probability is below 1e-9 for probabilities down to 1e-40, and grows with |ln| below that.
+//! A tail costs some tens of terms, wherever it lies. The functions that return plain values
+//! underflow to 0 below 1e-308.
 
 use super::gamma::{ln_beta_lower, ln_gamma_p};
 use super::saddle::{ln_binomial_term, ln_poisson_term};

@@ -10,21 +10,26 @@
 //! | k | functions of a group |
 //! | z | share of the bits that are still zero |
 //!
-//! A candidate throws the s keys of a group into m bits, of which z m are zero: the number X of new bits is taken for binomial
-//! with s trials and the mean of that occupancy, z m (1 - (1 - 1/m)^s). A group takes the k smallest of H such numbers. (Not k times the
-//! smallest: the candidates of a round are those of the round before, and their new bits hardly change in between.) With
-//! F = P(X <= x) and B binomial(H, F) of the candidates at or below x,
+//! A candidate throws the s keys of a group into m bits, of which z m are zero. The number X of
+//! new bits is taken as binomial with s trials and the mean z m (1 - (1 - 1/m)^s), that of the
+//! occupied bins. A group takes the k smallest of H such numbers. (It is not k times the smallest:
+//! every round has the candidates of the round before, and their new bits hardly change in
+//! between.) Let F = P(X <= x), and let B, the number of candidates at or below x, be binomial(H,
+//! F). Then
 //!
 //! ```text
 //! E[sum of the k smallest] = sum over x >= 0 of E[max(k - B, 0)]
 //! ```
 //!
-//! and group by group z falls by that over m: step by step where groups are few, as a differential equation where they
-//! are many. Group sizes are binomial. The rate is the fill to the power of k, for the share of groups that are not empty.
+//! and every group lowers z by that sum divided by m. This is followed step by step where there
+//! are few groups, and as a differential equation where there are many. The sizes of groups are
+//! binomial. The rate is the fill to the power of k, times the share of groups that are not empty.
 //!
-//! Holds to 0.1% of the fill where groups have tens of keys and set few of the bits, to 0.5% for a few large groups, and to
-//! 1.5% for groups of two or three keys, whichever the functions are; `tests/partitioned.rs` and `tests/papers_partitioned.rs` compare it with measured fills. The spread
-//! between filters is taken from the plain filter; that of filters with groups of tens of keys is about half of it.
+//! The fill is accurate to 0.1% where groups have tens of keys and set few of the bits, to 0.5%
+//! for a few large groups, and to 1.5% for groups of two or three keys, whatever the functions.
+//! `tests/partitioned.rs` and `tests/papers_partitioned.rs` compare it with measured fills. The
+//! spread between filters is taken from the plain filter; where groups have tens of keys it is
+//! really about half of that.
 
 use alloc::vec::Vec;
 
@@ -37,22 +42,25 @@ use crate::math::tail::{binomial_pmf, ln_binomial_pmf};
 use crate::spec::{Params, Prediction, digest_floor};
 use crate::wire::{self, Encoding};
 
-/// Up to so many rounds, each of one function of one group, the fill is followed from one to the next.
+/// With at most this many rounds, each of one function of one group, the fill is followed round by
+/// round.
 const FEW_ROUNDS: u64 = 128;
-/// Steps of the differential equation, two evaluations each: with twelve the rate would come out 0.3% too low.
+/// Steps of the differential equation, with two evaluations each. With twelve steps the rate would
+/// be 0.3% too low.
 const STEPS: u32 = 60;
-/// Steps for a search that is finished with more.
+/// Steps for a search whose result is then refined with more.
 const SOME_STEPS: u32 = 12;
-/// Steps for a search, which wants a ranking rather than the third digit.
+/// Steps for a search that only ranks layouts.
 const FEW_STEPS: u32 = 5;
-/// A share of zeros that is as good as none.
+/// A share of zeros that counts as none.
 const NO_ZEROS: f64 = 1e-9;
-/// From this standard deviation of X on it is taken for normal.
+/// From this standard deviation on, X is taken as normal.
 const WIDE: f64 = 100.0;
 
 /// E[sum of the k smallest of H] for X binomial with `s` trials of probability `p`.
 ///
-/// Every x is looked at from 10 standard deviations below the mean up, until k of the candidates are surely below.
+/// The sum runs over x from 10 standard deviations below the mean up, until it is certain that k
+/// of the candidates are below x.
 pub(super) fn smallest(s: u64, p: f64, h: u32, k: u32) -> f64 {
     let (p, trials) = (p.clamp(0.0, 1.0), s as f64);
     let mean = trials * p;
@@ -60,7 +68,7 @@ pub(super) fn smallest(s: u64, p: f64, h: u32, k: u32) -> f64 {
     if h == k || deviation == 0.0 {
         return f64::from(k) * mean;
     }
-    // Where one unit is far less than the deviation, larger steps do, on the normal law.
+    // Where the deviation is far more than 1, larger steps of the normal distribution are enough.
     let step = if deviation > WIDE { deviation / 32.0 } else { 1.0 };
     let low = libm::floor((mean - 10.0 * deviation).max(0.0));
     let mut x = low;
@@ -91,7 +99,7 @@ fn shortfall(f: f64, h: u32, k: u32) -> f64 {
     }
     let trials = f64::from(h);
     if trials * f < 1e-7 {
-        // One at the most, and hardly that.
+        // Almost certainly B is 0, and 1 at most.
         return f64::from(k) - trials * f;
     }
     let mut chance = libm::exp(trials * libm::log1p(-f));
@@ -104,7 +112,8 @@ fn shortfall(f: f64, h: u32, k: u32) -> f64 {
     sum
 }
 
-/// Sizes of groups and their chances, at a dozen points that lie a standard deviation apart where groups are large.
+/// Sizes of groups and their chances. Where groups are large, there are about a dozen points, a
+/// standard deviation apart.
 fn sizes(n: u64, g: u64) -> Vec<(u64, f64)> {
     let share = 1.0 / g as f64;
     let mean = n as f64 * share;
@@ -112,14 +121,14 @@ fn sizes(n: u64, g: u64) -> Vec<(u64, f64)> {
     let step = (deviation as u64).max(1);
     let low = (mean - 5.0 * deviation).max(0.0) as u64;
     let high = (libm::ceil(mean + 5.0 * deviation + 3.0) as u64).min(n);
-    // The mean itself is one of the points, where it is far from zero.
+    // Where the points lie apart, the mean is one of them.
     let first = if step > 1 { (libm::round(mean) as u64 - low) % step + low } else { low };
     let points = (first..=high).step_by(step as usize);
     let mut sizes: Vec<_> = points.map(|s| (s, binomial_pmf(n, share, s))).collect();
     let (total, keys) = sizes
         .iter()
         .fold((0.0, 0.0), |(total, keys), &(s, chance)| (total + chance, keys + s as f64 * chance));
-    // What the points leave out is made up for: chances that sum to one, and sizes whose mean is right.
+    // Scales the chances to make up for what the points leave out, so that the mean size is right.
     let scale = if keys > 0.0 { mean / keys } else { 1.0 / total };
     for (_, chance) in &mut sizes {
         *chance *= scale;
@@ -127,7 +136,7 @@ fn sizes(n: u64, g: u64) -> Vec<(u64, f64)> {
     sizes
 }
 
-/// Share of the bits that `n` keys in `g` groups set.
+/// The share of the bits that `n` keys in `g` groups set.
 fn fill(m: u64, n: u64, g: u64, h: u32, k: u32, steps: u32) -> f64 {
     if h == k {
         return mean_occupied(m, n.saturating_mul(k.into())) / m as f64;
@@ -144,14 +153,14 @@ fn fill(m: u64, n: u64, g: u64, h: u32, k: u32, steps: u32) -> f64 {
     1.0 - zeros
 }
 
-/// As [`fill`], quickly: every group is of the mean size.
+/// As [`fill`], but faster: every group has the mean size.
 pub(super) fn quick_fill(m: u64, n: u64, g: u64, h: u32, k: u32) -> f64 {
     let mean = n as f64 / g as f64;
     let s = libm::round(mean).max(1.0);
     flow(m, g, h, k, &[(s as u64, mean / s)], FEW_STEPS)
 }
 
-/// New bits of a group in a round, over m.
+/// The new bits of a group in a round, divided by m.
 fn taken(m: u64, h: u32, k: u32, sizes: &[(u64, f64)], zeros: f64) -> f64 {
     let of_size = |&(s, chance): &(u64, f64)| {
         let p = zeros * mean_occupied(m, s) / s.max(1) as f64;
@@ -160,8 +169,9 @@ fn taken(m: u64, h: u32, k: u32, sizes: &[(u64, f64)], zeros: f64) -> f64 {
     sizes.iter().map(of_size).sum::<f64>() / (f64::from(k) * m as f64)
 }
 
-/// The fill as the solution of a differential equation, by the midpoint rule. At first new bits fall with the square root of the fill, so steps are
-/// even in the square root of time; smaller ones where a filter is far too full.
+/// The fill as the solution of a differential equation, by the midpoint rule. At first the number
+/// of new bits falls with the square root of the fill, so steps are equal in the square root of
+/// time. They are smaller where a filter is far too full.
 fn flow(m: u64, g: u64, h: u32, k: u32, sizes: &[(u64, f64)], steps: u32) -> f64 {
     let rounds = g as f64 * f64::from(k);
     let (mut zeros, mut root) = (1.0, 0.0);
@@ -169,23 +179,23 @@ fn flow(m: u64, g: u64, h: u32, k: u32, sizes: &[(u64, f64)], steps: u32) -> f64
         let now = taken(m, h, k, sizes, zeros);
         let span = |step: f64| rounds * step * (2.0 * root + step);
         let mut step = (1.0 / f64::from(steps)).min(1.0 - root);
-        // A step that took all zeros would have no middle.
+        // If a step took all zeros, it would have no midpoint.
         while span(step) * now > 0.5 * zeros {
             step /= 2.0;
         }
         let halfway = zeros - span(0.5 * step) * now;
-        // At least a quarter of what is taken at first, so that many small steps do get on.
+        // At least a quarter of the slope at the start, so that the steps make progress.
         zeros -= span(step) * taken(m, h, k, sizes, halfway).max(0.25 * now);
         root += step;
     }
     1.0 - zeros
 }
 
-/// Bits of a filter, over its groups, that are as full as `filled` in the end, in the limit of many keys: what
-/// the search for a rate needs, without a search of its own.
+/// How many bits a filter has for each group if its fill is `filled`, in the limit of many keys.
+/// It gives the size for a rate without a search.
 pub(super) fn bits_per_group(filled: f64, s: u64, h: u32, k: u32) -> f64 {
-    // t groups leave z zeros where t/m is the integral of dz / E[new bits] from z to 1: Simpson's rule over the square root
-    // of the fill, u.
+    // After t groups a share z of the bits is zero, where t/m is the integral of dz / E[new bits]
+    // from z to 1. Simpson's rule over u, the square root of the fill.
     const PARTS: u32 = 8;
     let end = libm::sqrt(filled);
     let at = |part: u32| {
@@ -202,7 +212,7 @@ pub fn rate(params: &PartitionedParams, keys: u64) -> f64 {
     predicted(params, keys, STEPS).1
 }
 
-/// The expected rate to some tenths of a per cent, for a search.
+/// The expected rate for a search, accurate to some tenths of a per cent.
 pub(super) fn about_rate(params: &PartitionedParams, keys: u64) -> f64 {
     predicted(params, keys, SOME_STEPS).1
 }
@@ -218,7 +228,8 @@ fn predicted(params: &PartitionedParams, keys: u64, steps: u32) -> (f64, f64) {
     let (m, g) = (params.segment_bits(), params.segment_groups());
     if h == k {
         let throws = keys.saturating_mul(k.into());
-        // Segments of a filter without a choice are those of no plan: their keys are taken for equally many.
+        // No plan has segments where all candidates are taken: all segments are taken to have
+        // equally many keys.
         let rate = bloom::model::rate(params.bits(), k, keys) + alike(params, keys);
         return (mean_occupied(params.bits(), throws) / params.bits() as f64, rate.min(1.0));
     }
@@ -233,7 +244,7 @@ fn predicted(params: &PartitionedParams, keys: u64, steps: u32) -> (f64, f64) {
     let (fill, passed) = if params.segments() == 1 {
         passed(keys)
     } else {
-        // The keys of a segment vary: Gauss and Hermite's three points.
+        // The number of keys of a segment varies: Gauss-Hermite quadrature with three points.
         let off = libm::sqrt(3.0 * mean * (1.0 - share));
         let at = |n: f64| passed(libm::round(n).max(0.0) as u64);
         let ((fill, middle), (_, low), (_, high)) = (at(mean), at(mean - off), at(mean + off));
@@ -243,8 +254,8 @@ fn predicted(params: &PartitionedParams, keys: u64, steps: u32) -> (f64, f64) {
     (fill, (passed * (1.0 - empty) + digest_floor(keys) + alike(params, keys)).min(1.0))
 }
 
-/// The chance that no candidate of the CRC family tells a key from one of those in its group: all 32 bits of their CRCs
-/// are equal.
+/// The chance that no candidate of the CRC family tells an absent key from one of the keys in its
+/// group, because all 32 bits of their CRCs are equal.
 pub(super) fn alike(params: &PartitionedParams, keys: u64) -> f64 {
     match params.family() {
         Family::Mixers => 0.0,
@@ -255,7 +266,7 @@ pub(super) fn alike(params: &PartitionedParams, keys: u64) -> f64 {
 /// The share of groups that have no key.
 fn empty_share(params: &PartitionedParams, keys: u64) -> f64 {
     match keys {
-        0 => 1.0, // Also of a single group, whose logarithm is none.
+        0 => 1.0, // With one group the logarithm below is not finite.
         _ => libm::exp(keys as f64 * libm::log1p(-1.0 / params.groups() as f64)),
     }
 }
@@ -275,7 +286,7 @@ pub fn predict(params: &PartitionedParams, keys: u64) -> Prediction {
     // Without a choice there is no section of choices.
     let sections = if width > 0 { &sections[..] } else { &sections[..1] };
     let wire = wire::planned_sections(PartitionedParams::NAMES.len(), sections);
-    // Chance that a position lies in another line than each of `others` positions before it.
+    // The chance that a position is in another line than all of the `others` positions before it.
     let lines = params.segment_bits().div_ceil(Line::BITS) as f64;
     let fresh = |others: u32| libm::pow(1.0 - 1.0 / lines, others.into());
     let choices = choice_lines(params);
@@ -295,13 +306,13 @@ pub fn predict(params: &PartitionedParams, keys: u64) -> Prediction {
     }
 }
 
-/// Lines that the choices of a group lie in, in the mean over groups.
+/// How many lines have the choices of a group, as the mean over groups.
 fn choice_lines(params: &PartitionedParams) -> f64 {
     let bits = u64::from(params.hashes()) * u64::from(params.width());
     if bits == 0 {
         return 0.0;
     }
-    // Groups come round to the same place in a line after 512 at the most.
+    // After at most 512 groups the choices start at the same place of a line again.
     let groups = params.groups().min(Line::BITS);
     let lines = |group: u64| {
         let (first, last) = (group * bits / Line::BITS, ((group + 1) * bits - 1) / Line::BITS);

@@ -1,10 +1,14 @@
-//! The best layout for a number of bits or a rate, everything that is held counted: the array, the stored choices with the
-//! marks of empty groups, and whole lines of both.
+//! The best layout for a number of bits or a rate. All memory counts: the array, and the stored
+//! choices with the marks of empty groups, both in whole lines.
 //!
-//! More candidates always lower the rate, and cost building time, about 6 ns for each key and candidate; more groups
-//! lower the fill, and their choices take bits from the array. So the search walks over powers of two for the candidates up to
-//! what building allows, over k around that of a plain filter, and for each of these pairs over sizes of groups; each of the three has a best
-//! value, to which it descends from the best one of the pair before. A plain filter (every candidate is taken, nothing is stored) is always among the bids.
+//! More candidates always lower the rate, but take time to build: about 6 ns for each key and
+//! candidate. More groups lower the fill, but their choices take bits from the array.
+//!
+//! So the search tries numbers of candidates that are powers of two, as far as building allows.
+//! For each it tries k around that of a plain filter, and for each pair of these it tries sizes of
+//! groups. Each of the three has a best value, which the search descends to from the best value of
+//! the step before. A plain filter, which takes every candidate and stores no choices, is always
+//! among the bids.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -21,17 +25,17 @@ const KIND: &str = "partitioned";
 const NAMES: [&str; 7] =
     ["bits", "segments", "groups", "candidates", "hashes", "partition", "family"];
 
-/// Candidates of a plan: the last doubling bought a twentieth of the rate.
+/// The most candidates of a plan. The last doubling lowers the rate by a twentieth.
 const MOST_CANDIDATES: u32 = 1 << 12;
-/// Keys times candidates of a plan: half a minute of building on one core.
+/// The most keys times candidates of a plan: half a minute to build on one core.
 const MOST_WORK: u64 = 1 << 32;
-/// Bits of a segment: they lie in the first-level cache while a segment is built.
+/// Bits of a segment. They fit in the first-level cache while the segment is built.
 const SEGMENT: u64 = 1 << 17;
-/// Mean sizes of groups, a fifth apart.
+/// The mean sizes of groups that are tried, a fifth apart.
 const SIZES: [u64; 20] =
     [8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 103, 124, 149, 179, 215, 258];
 
-/// What is asked for, and what the user has settled.
+/// What the goal asks for, and the params that it fixes.
 #[derive(Clone, Copy)]
 struct Search {
     keys: u64,
@@ -47,13 +51,13 @@ struct Search {
 
 #[derive(Clone, Copy)]
 enum Aim {
-    /// The least rate in so many bits.
+    /// The least rate in this many bits.
     Bits(u64),
     /// The fewest bits for this rate.
     Rate(f64),
 }
 
-/// A layout but for its sizes.
+/// A layout, except for its sizes.
 #[derive(Clone, Copy)]
 struct Shape {
     candidates: u32,
@@ -67,14 +71,14 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     goal.check()?;
     let [bits, segments, groups, candidates, hashes, partition, family] =
         goal.settled(KIND, NAMES)?;
-    // Settled values are checked before anything is computed from them.
+    // Fixed params are checked before anything is computed from them.
     let candidates = candidates.or(hashes.filter(|_| bits.is_some() && groups.is_some()));
     let most = [1 << 40, 1, 1 << 40, 1 << 20, 1, 0, 0];
     let settled = [bits, None, groups, candidates, hashes, None, None];
     let values: Vec<u64> =
         settled.iter().zip(most).map(|(value, most)| value.unwrap_or(most)).collect();
     PartitionedParams::from_values(&values)?;
-    // Three bits go with all functions.
+    // Three bits are valid with all functions.
     let functions = [3, 1, 1, 1, 1, partition.unwrap_or(0), family.unwrap_or(0)];
     let functions = PartitionedParams::from_values(&functions)?;
     let (partition, family) = (functions.partition(), functions.family());
@@ -87,7 +91,7 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     goal.within_budget("bits", bits, 1)?;
     if bits.is_some() || groups.is_some() {
         let segments = segments.unwrap_or(1);
-        // Segments of three words go with all functions.
+        // Segments of three words are valid with all functions.
         let bits = bits.unwrap_or(segments * 192);
         PartitionedParams::new(bits, segments, groups.unwrap_or(segments), 1, 1)?
             .with_functions(partition, family)?;
@@ -110,13 +114,14 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
         Aim::Bits(_) => model::rate(params, search.keys),
         Aim::Rate(_) => held_bits(params) as f64,
     };
-    // At equal cost the first: a plain filter is built in no time.
+    // At equal cost the plain filter wins, because it is built fastest.
     let best = bids.into_iter().flatten().min_by(|a, b| cost(a).total_cmp(&cost(b)));
     best.ok_or_else(|| search.refusal())
 }
 
-/// The least bid of `count`, from `start` on: up while bids get lower, then down. Two steps that are none better end it, because costs are
-/// not quite smooth.
+/// The least of `count` bids. The search starts at `start` and goes up while bids get lower, then
+/// down. It ends after two bids that are not lower: one is not enough, because costs are not quite
+/// smooth.
 fn descend<T>(
     count: usize,
     start: usize,
@@ -132,7 +137,7 @@ fn descend<T>(
                 (Some(next), old) if old.as_ref().is_none_or(|old| next.0 < old.0) => {
                     (best, worse) = (Some(next), 0);
                 }
-                // Where there is none at all, one may lie anywhere.
+                // While there is no bid at all, the search goes on.
                 (_, None) => {}
                 _ => worse += 1,
             }
@@ -147,12 +152,12 @@ fn descend<T>(
 }
 
 impl Search {
-    /// Whether nothing is settled that a plain filter has not.
+    /// Whether no param is fixed that a plain filter does not have.
     fn may_be_plain(&self) -> bool {
         self.candidates.is_none() && self.groups.is_none() && self.segments.is_none()
     }
 
-    /// The plain filter, unless something is settled that it has not.
+    /// The plain filter; `None` if a param is fixed that it does not have.
     fn plain(&self, goal: &Goal) -> Option<PartitionedParams> {
         if !self.may_be_plain() {
             return None;
@@ -172,7 +177,7 @@ impl Search {
         }
     }
 
-    /// A layout with the settled functions.
+    /// A layout with the functions that were asked for.
     fn with_bits(
         &self,
         bits: u64,
@@ -185,8 +190,8 @@ impl Search {
         params.with_functions(self.partition, self.family).ok()
     }
 
-    /// The first number of bits, or of words of a segment, from this one on that the candidates are good for:
-    /// those of the CRC family want odd numbers.
+    /// The least number of bits, or of words of a segment, that is at least `units` and that the
+    /// candidates can use. Those of the CRC family need odd numbers.
     fn units(&self, units: u64) -> u64 {
         match self.family {
             Family::Mixers => units,
@@ -194,7 +199,7 @@ impl Search {
         }
     }
 
-    /// The last such number up to this one; `None` if there is none.
+    /// The greatest such number that is at most `units`; `None` if there is none.
     fn units_within(&self, units: u64) -> Option<u64> {
         match self.family {
             Family::Mixers => Some(units),
@@ -202,9 +207,9 @@ impl Search {
         }
     }
 
-    /// The best of all shapes, by a quick look at each.
+    /// The best of all shapes, by estimates of their costs.
     fn best_shape(&self) -> Option<Shape> {
-        // As many functions as fill half of the array, or nearly.
+        // As many functions as fill about half of the array.
         let around = match (self.aim, self.bits) {
             (Aim::Rate(rate), _) => -libm::log2(rate),
             (Aim::Bits(bits), settled) => 0.78 * settled.unwrap_or(bits) as f64 / self.keys as f64,
@@ -215,11 +220,11 @@ impl Search {
         let most = (MOST_WORK / self.keys).min(MOST_CANDIDATES.into()) as u32;
         let doublings = (1..=MOST_CANDIDATES.ilog2()).map(|doublings| 1 << doublings);
         let doublings = doublings.filter(|&candidates| candidates <= most);
-        // Settled candidates may take as long as they do.
+        // A fixed number of candidates may take as long as it takes.
         let all: Vec<u32> = self.candidates.map_or_else(|| doublings.collect(), |one| [one].into());
         let settled = self.groups.map(|groups| [self.keys.div_ceil(groups)]);
         let sizes = settled.as_ref().map_or(&SIZES[..], |size| &size[..]);
-        // What was best for one shape is nearly so for the next.
+        // The best values for one shape are near the best for the next.
         let (near_hashes, near_size) =
             (Cell::new((middle - low) as usize), Cell::new(sizes.len() / 2));
         let (_, shape) = descend(all.len(), all.len().saturating_sub(1), |at| {
@@ -246,11 +251,11 @@ impl Search {
         Some(shape)
     }
 
-    /// What a shape costs, nearly: a rate or bits, whichever is to be the least.
+    /// The estimated cost of a shape: the rate or the bits, whichever is to be least.
     fn cost(&self, shape: Shape) -> f64 {
         let Shape { candidates, hashes, size } = shape;
         let groups = self.groups.unwrap_or_else(|| ((self.keys + size / 2) / size).max(1));
-        // Checked by layouts of the greatest size.
+        // `PartitionedParams` checks the limits of these numbers.
         let Ok(params) = PartitionedParams::new(1, 1, groups, candidates, hashes) else {
             return f64::INFINITY;
         };
@@ -266,7 +271,8 @@ impl Search {
             (Aim::Rate(rate), Some(bits)) if quick_rate(bits) > rate => f64::INFINITY,
             (Aim::Rate(_), Some(_)) => choices as f64,
             (Aim::Bits(budget), settled) => {
-                // Both are held in whole lines, of which there may be one more than the bits fill.
+                // Array and choices take whole lines, so there may be one line more than the bits
+                // fill.
                 let [choices, budget] =
                     [choices, budget].map(|bits| bits.next_multiple_of(Line::BITS));
                 let left = budget.saturating_sub(choices);
@@ -289,7 +295,7 @@ impl Search {
         let segments = match (self.segments, self.groups) {
             (Some(segments), _) => segments,
             (None, Some(_)) => 1,
-            // Settled bits need not fall into parts.
+            // A fixed number of bits need not be divisible into segments.
             (None, None) if self.bits.is_some() => 1,
             (None, None) => (about / SEGMENT).max(1),
         };
@@ -321,7 +327,7 @@ impl Search {
                     params.is_some_and(|params| of(&params, self.keys) <= rate)
                 };
                 let around = about.saturating_sub(choices) / unit + 1;
-                // Roughly first, then exactly.
+                // Approximately first, then exactly.
                 let rough = first_true(around / 2, around.saturating_mul(2), |units| {
                     met(units, model::about_rate)
                 })?;
@@ -343,12 +349,12 @@ impl Search {
                     Family::Mixers => MAX_POSITIONS,
                     Family::Crc => (1 << 32) - 1,
                 });
-                // Room for any choices beside them.
+                // A budget with room for any choices.
                 let aim = Aim::Bits(1 << 60);
                 let any = Self { aim, bits: Some(bits), ..*self };
                 let chosen = any.best_shape().and_then(|shape| any.lay_out(shape));
                 let chosen = chosen.map_or(1.0, |params| model::rate(&params, keys));
-                // With more keys than building allows candidates for, a plain filter is all there is.
+                // With too many keys to build any candidates, only a plain filter is left.
                 let hashes = self.hashes.map_or(1..=MAX_HASHES, |hashes| hashes..=hashes);
                 let plain = hashes.filter(|_| self.may_be_plain());
                 let plain = plain.map(|hashes| bloom::model::rate(bits, hashes, keys));
@@ -356,7 +362,8 @@ impl Search {
                 PlanError::Unreachable { kind: KIND, asked, keys, nearest }
             }
             Aim::Bits(budget) => {
-                // The settled choices, with the least of what is not settled, and a third of their bits for the array.
+                // The choices for the params that are fixed and the least values of the others,
+                // and a third of their bits for the array.
                 let hashes = self.hashes.unwrap_or(1);
                 let candidates = self.candidates.unwrap_or(hashes + 1);
                 let groups = self.groups.or(self.segments).unwrap_or(1);

@@ -1,7 +1,7 @@
-//! What theory says of rank-indexed filters: bits, rate, the chance that the extensions run out.
+//! The model of rank-indexed filters: bits, rate, and the chance that the extensions run out.
 //!
-//! Source: Hua, Zhao, Lin, Xu, "Rank-Indexed Hashing", ICNP 2008, with the recomputation and the errata
-//! of `checked-rank-indexed.md` ("the notes").
+//! Source: Hua, Zhao, Lin, Xu, "Rank-Indexed Hashing", ICNP 2008, with the recomputation and the
+//! errata of `checked-rank-indexed.md` ("the notes").
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -55,9 +55,9 @@ impl Layout {
 
     /// S1 = L + `Z1 c` + 1 + ceil(log2 J2), the bits of a bucket.
     ///
-    /// The 1 is the flag of the extension and stays when J2 = 0, so that sizes compare with the paper's
-    /// although both flags could be derived from the index. The ceiling is lost in the printed text;
-    /// only with it does Table III come out. Tested by `tables_two_and_three`.
+    /// The 1 is the flag of the extension. It stays when J2 = 0, so that sizes can be compared
+    /// with the paper's, although both flags could be derived from the index. The printed text has
+    /// lost the ceiling; Table III comes out only with it. Tested by `tables_two_and_three`.
     pub fn bucket_bits(&self) -> u64 {
         let cells = u64::from(self.level1) * self.cell();
         u64::from(self.locations) + cells + 1 + pointer_bits(self.second)
@@ -81,7 +81,7 @@ impl Layout {
         self.buckets * self.bucket_bits() + self.groups * extensions
     }
 
-    /// [`bits`](Self::bits) over keys; for no keys as for one.
+    /// [`bits`](Self::bits) divided by `keys`, or by 1 if there are none.
     pub fn bits_per_key(&self, keys: u64) -> f64 {
         self.bits() as f64 / keys.max(1) as f64
     }
@@ -91,8 +91,8 @@ impl Layout {
         self.buckets / self.groups
     }
 
-    /// The largest load that fits a bucket with all its extensions: W3, or W2 or W1 where the levels
-    /// above do not exist.
+    /// The largest load that fits a bucket with all its extensions: W3, or W2 or W1 where the
+    /// levels above do not exist.
     pub fn reach(&self) -> u64 {
         u64::from(self.level1) + u64::from(self.level2) + u64::from(self.level3)
     }
@@ -104,7 +104,7 @@ impl Layout {
         cells(self.level1, self.buckets) + self.groups * extensions
     }
 
-    /// U, as a float because a layout that was not planned here may exceed 64 bits.
+    /// U. It is a float, because U of a layout that was not planned here may exceed 64 bits.
     pub fn identities(&self) -> f64 {
         libm::ldexp(
             self.buckets as f64 * f64::from(self.locations),
@@ -118,21 +118,21 @@ impl Layout {
     }
 }
 
-/// ceil(log2 J): none for one extension or for no extension at all.
+/// ceil(log2 J); 0 for one extension or none.
 pub(crate) fn pointer_bits(extensions: u64) -> u64 {
     u64::from(u64::BITS - extensions.saturating_sub(1).leading_zeros())
 }
 
-/// The rate: the chance that a stranger shares its identity with one of the keys.
+/// The rate: the chance that an absent key has the identity of one of the keys.
 ///
-/// Printed: eps = lambda 2^-r, see [`rate_bound`]. Ours: 1 - (1 - 1/U)^n, which is exact for identities
-/// that are uniform and independent, and about eps/2 lower in proportion. Equal digests are among the
-/// equal identities, so no digest floor is added. Tested by `rates`.
+/// Printed: eps = lambda 2^-r, see [`rate_bound`]. Ours: 1 - (1 - 1/U)^n, which is exact for
+/// identities that are uniform and independent. It is lower by about the factor 1 - eps/2. Keys
+/// with equal digests have equal identities, so no digest floor is added. Tested by `rates`.
 pub fn rate(layout: &Layout, keys: u64) -> f64 {
     rate_of(layout.identities(), keys)
 }
 
-/// [`rate`] for so many identities.
+/// The [`rate`] of `keys` keys among `identities` identities.
 pub(crate) fn rate_of(identities: f64, keys: u64) -> f64 {
     if keys == 0 {
         return 0.0;
@@ -140,24 +140,27 @@ pub(crate) fn rate_of(identities: f64, keys: u64) -> f64 {
     -libm::expm1(keys as f64 * libm::log1p(-1.0 / identities))
 }
 
-/// eps = lambda 2^-r as printed: the mean number of keys at an identity, so an upper bound of the
-/// [`rate`]. The comparison columns of Tables III to V are evaluated here (erratum E3). Tested by `rates`.
+/// eps = lambda 2^-r as printed: the mean number of keys at an identity, which is an upper bound
+/// on the [`rate`]. The comparison columns of Tables III to V use it (erratum E3). Tested by
+/// `rates`.
 pub fn rate_bound(layout: &Layout, keys: u64) -> f64 {
     keys as f64 / layout.identities()
 }
 
 /// A bound on the chance that n keys do not all find a cell, clipped to 1.
 ///
-/// Printed: the sum over l = 2, 3, 4 of `Pr[O_l > J_l]`, where `O_l` buckets hold more than `W_(l-1)` and
-/// J4 = 0. By Theorem 1 the expectation of an increasing function of the loads is at most twice its
-/// expectation over B independent Poisson(m) loads, so l = 2 and 3 give 2 Pr[Bin(B, p(W)) > J] with
-/// p(W) = Pr[Poisson(m) > W]; for l = 4 the sum of B binomial(n, 1/B) tails is sharper.
+/// Printed: the sum over l = 2, 3, 4 of `Pr[O_l > J_l]`, where `O_l` buckets hold more than
+/// `W_(l-1)` and J4 = 0. By Theorem 1 the expectation of an increasing function of the loads is at
+/// most twice its expectation over B independent Poisson(m) loads. So l = 2 and 3 give `2
+/// Pr[Bin(B, p(W)) > J]` with `p(W) = Pr[Poisson(m) > W]`. For l = 4 the sum of B binomial(n, 1/B)
+/// tails is sharper.
 ///
-/// Ours: "a given group has more than J buckets above W" is increasing too, so Theorem 1 holds for each
-/// group with G buckets and the union over groups costs the factor S. The last level is the highest that
-/// exists, and the levels above it add nothing: with J3 = 0 a load above W2 is already the l = 4 event.
-/// No more than n / (W+1) buckets can hold more than W, so a pool of that size never runs out; this only
-/// matters for a handful of buckets. Holds for every n. Tested by `table_two_bounds`.
+/// Ours: "a given group has more than J buckets above W" is increasing too, so Theorem 1 holds for
+/// each group with G buckets and the union over groups costs the factor S. The last level is the
+/// highest that exists, and the levels above it add nothing: with J3 = 0, a load above W2 is
+/// already the event of l = 4. At most n / (W+1) buckets can hold more than W, so a pool of that
+/// size never runs out; this matters only for a few buckets. The bound holds for every n. Tested
+/// by `table_two_bounds`.
 pub fn overflow_bound(layout: &Layout, keys: u64) -> f64 {
     let mean = keys as f64 / layout.buckets as f64;
     let w1 = u64::from(layout.level1);
@@ -183,7 +186,7 @@ pub(crate) fn pool_limit(layout: &Layout, keys: u64, load: u64) -> u64 {
     layout.group_buckets().min(keys / (load + 1))
 }
 
-/// ln(B Pr[Bin(n, 1/B) > W]), the J4 = 0 case.
+/// `ln(B Pr[Bin(n, 1/B) > W])`: the chance for l = 4, where J4 = 0.
 pub(crate) fn ln_beyond(buckets: u64, keys: u64, load: u64) -> f64 {
     libm::log(buckets as f64) + ln_binomial_above(keys, 1.0 / buckets as f64, load)
 }

@@ -1,10 +1,11 @@
 //! The smallest layout for a rate, and the lowest rate for a size.
 //!
-//! Symbols as in [`model`](super::model). The search is split where the problem splits. The rate leaves
-//! few sensible pairs of r and B L (notes, section 4: lambda is best at or just under what the rate
-//! allows). For a frame of r, B, L and S each level has a threshold W and the least pool J that its share
-//! of Po allows, and the levels meet only in that share and in pointer widths. So every frame is first
-//! judged with even shares, and only the best few are settled exactly.
+//! Symbols as in [`model`](super::model). The search has two steps, because the problem does. For
+//! a given rate only few pairs of r and B L make sense (notes, section 4: lambda is best at or
+//! just below what the rate allows). In a frame of r, B, L and S, each level has a threshold W and
+//! the least pool J that its share of Po allows. The levels depend on each other only through that
+//! share and the widths of pointers. So every frame is first estimated with equal shares of Po,
+//! and only the best few are completed exactly.
 
 use alloc::vec::Vec;
 
@@ -12,31 +13,32 @@ use super::levels::{Bid, Levels, lesser};
 use super::model::{Layout, rate, rate_of};
 use super::params::{MAX_FINGERPRINT, MAX_LOCATIONS};
 
-/// The mean chain never exceeds this, asked for or not: a lookup walks it, and at 1e5 keys the notes found no
-/// better layout beyond (section 4, scanned to 10.5).
+/// The longest mean chain of any plan. A lookup walks the chain, and for 1e5 keys the notes found
+/// no better layout with longer ones (section 4, which went up to 10.5).
 pub const MAX_LAMBDA: f64 = 3.5;
 /// The paper's Po.
 pub const DEFAULT_OVERFLOW: f64 = 1e-10;
 /// U stays below this, so that identities leave room in a word.
 const MAX_IDENTITIES: f64 = 4611686018427387904.0;
-/// The smallest group that is considered when there is more than one: below, the margin of the pools exceeds
-/// the pointer bits that are saved.
+/// The smallest group that is considered when there is more than one. With smaller groups the
+/// margin of the pools takes more than the shorter pointers save.
 const SMALLEST_GROUP: f64 = 500.0;
-/// The largest group that is considered when there is more than one: beyond, the margin is nothing and
-/// the pointers grow.
+/// The largest group that is considered when there is more than one. With larger groups the margin
+/// is negligible and the pointers grow.
 const LARGEST_GROUP: f64 = 1e6;
-/// How many of the bids are settled exactly. Settling all of them, in a wider neighbourhood and with more
-/// buckets to choose from, gained at most 0.007 bits per key over 180 goals from 2 to 3e9 keys.
+/// How many of the bids are completed exactly. To complete all of them, in a wider neighbourhood
+/// and with more numbers of buckets, gained at most 0.007 bits per key over 180 goals from 2 to
+/// 3e9 keys.
 const SETTLED: usize = 4;
-/// A budget's rate is enclosed to this ratio, in ln: 0.003 bits per key.
+/// The rate for a budget is found to within this, in ln: 0.003 bits per key.
 const FINEST: f64 = 2e-3;
-/// The largest rate that a budget is answered with.
+/// The highest rate of a layout for a budget.
 pub const HIGHEST_RATE: f64 = 0.9;
 
 /// What is asked of a layout beside its rate or its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
-    /// n; none is planned like one.
+    /// n; 0 is planned as 1.
     pub keys: u64,
     /// Counter or value bits of a cell.
     pub extra: u32,
@@ -49,8 +51,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// So many keys, with nothing beside the fingerprints, the paper's Po, and chains and groups as they fit
-    /// best.
+    /// A demand for `keys` keys with cells that have fingerprints only, the paper's Po, and no
+    /// limits on chains and groups.
     pub fn new(keys: u64) -> Self {
         let overflow = DEFAULT_OVERFLOW;
         Self { keys, extra: 0, overflow, max_lambda: MAX_LAMBDA, max_groups: u64::MAX }
@@ -63,12 +65,12 @@ impl Demand {
 }
 
 /// The layout of the fewest bits whose [`rate`] is at most `rate` and whose
-/// [`overflow_bound`](super::model::overflow_bound) is at most the demanded one; `None` if none exists
-/// with U below 2^62 or if a number makes no sense.
+/// [`overflow_bound`](super::model::overflow_bound) is at most that of `demand`; `None` if there
+/// is none with U below 2^62, or if a number makes no sense.
 ///
-/// Printed: r = ceil(log2(lambda/eps)) for a chosen lambda. Ours: the exact rate takes the place of
-/// lambda 2^-r, which saves up to 0.008 bits per key at 1% and more above; r and lambda are chosen together.
-/// Tested by `section_four` and `sweep`.
+/// Printed: r = ceil(log2(lambda/eps)) for a chosen lambda. Ours: the exact rate takes the place
+/// of lambda 2^-r, which saves up to 0.008 bits per key at 1% and more above; r and lambda are
+/// chosen together. Tested by `section_four` and `sweep`.
 pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
     let sensible = rate > 0.0 && rate < 1.0 && demand.overflow > 0.0 && demand.max_lambda > 0.0;
     if !sensible {
@@ -84,8 +86,8 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
             Some((split, least, judge(&split, least, 1.0)?))
         })
         .collect();
-    // Groups and more buckets save less than a pointer, and where groups are tried a pointer is less than
-    // half a bit for each key.
+    // Groups and more buckets save less than the pointers take, and where groups are tried these
+    // take less than half a bit for each key.
     let hopeless = plain.iter().map(|plain| plain.2.0).min()? + demand.sized_keys() / 2;
     let mut bids: Vec<Bid> = Vec::new();
     for (split, least, plain) in &plain {
@@ -107,11 +109,12 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
     settled.min_by_key(|bid| bid.0).map(|bid| bid.1)
 }
 
-/// The layout of the lowest rate that takes at most so many bits per key; `None` if none does.
+/// The layout with the lowest rate that takes at most `bits_per_key` bits per key; `None` if none
+/// does.
 ///
-/// Bits rise as the rate falls, apart from steps of a few thousandths where a pointer gains a bit, so the
-/// rate is enclosed: by secants, which begin with a bit per key for every halving of the rate, and by
-/// halving where a handful of buckets makes the steps coarse. Tested by `budgets`.
+/// Bits rise as the rate falls, apart from steps of a few thousandths where a pointer gains a bit.
+/// So the rate can be enclosed: by secants, which start from one bit per key for every halving of
+/// the rate, and by halving where few buckets make the steps coarse. Tested by `budgets`.
 pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
     let point = |layout: &Layout| {
         let excess = layout.bits_per_key(demand.keys) - bits_per_key;
@@ -121,7 +124,7 @@ pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
     let mut last = point(&best);
     let mut low = libm::log(demand.sized_keys() as f64 / MAX_IDENTITIES);
     let mut high = last.0;
-    // Next to the most identities a frame can fail for its rounding alone.
+    // Near the most identities, rounding alone can make a frame fail.
     let mut refused = false;
     let mut slope = -core::f64::consts::LN_2;
     for round in 0..24 {
@@ -138,11 +141,13 @@ pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
         };
         refused = false;
         let (ln_rate, excess) = point(&layout);
-        // Closer points show the steps and not the slope, which lies between those of long and short chains.
+        // Closer points show the steps and not the slope. The limits are the slopes of long and of
+        // short chains.
         if libm::fabs(excess - last.1) > 0.02 {
             slope = ((probe - last.0) / (excess - last.1)).clamp(-4.0, -0.4);
         }
-        // The rate asked for and not the one found, which stands still where the longest chain rules.
+        // The rate asked for, because the rate found does not change where the longest chain is
+        // the limit.
         last = (probe, excess);
         if excess <= 0.0 {
             high = ln_rate.min(probe);
@@ -154,8 +159,8 @@ pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
     Some(best)
 }
 
-/// The best levels for a frame that is settled: the Z and J of the argument are replaced, the rest is kept.
-/// `None` if the frame makes no sense or has thousands of keys in a bucket. Tested by `settled_frames`.
+/// The best levels for a fixed frame: replaces Z and J of `frame` and keeps the rest. `None` if
+/// the frame makes no sense or has thousands of keys in a bucket. Tested by `settled_frames`.
 pub fn complete(demand: &Demand, frame: Layout) -> Option<Layout> {
     let whole = frame.groups > 0 && frame.buckets.checked_rem(frame.groups) == Some(0);
     if !(whole && frame.buckets > 0 && demand.overflow > 0.0) {
@@ -165,25 +170,26 @@ pub fn complete(demand: &Demand, frame: Layout) -> Option<Layout> {
     Some(levels.settle(levels.even_shares()).1)
 }
 
-/// r and the least B L for the rate.
+/// r, and the least B L for the rate.
 type Split = (u32, f64);
 
-/// The splits that can win.
+/// The pairs of r and B L that can win.
 fn splits(demand: &Demand, rate: f64) -> impl Iterator<Item = Split> {
     let keys = demand.sized_keys();
     let n = keys as f64;
     // The least U for the rate, from 1 - (1 - 1/U)^n = rate.
     let identities = -1.0 / libm::expm1(libm::log1p(-rate) / n);
     let cap = demand.max_lambda.min(MAX_LAMBDA);
-    // The widest fingerprint at which the rate and not the cap rules lambda. The next one may still win by
-    // longer chains and fuller buckets, and two below by fewer bits a cell.
+    // The widest fingerprint for which the rate limits lambda, and not the cap. The next wider one
+    // may still win by longer chains and fuller buckets, and the two below it by fewer bits for
+    // each cell.
     let widest = libm::floor(libm::log2(cap * identities / n).min(MAX_FINGERPRINT.into())) as i64;
     let candidates = (widest - 2).max(1)..=(widest + 1).max(1);
     candidates.filter_map(move |r| {
         let fingerprint = u32::try_from(r).ok().filter(|r| *r <= MAX_FINGERPRINT)?;
         let unit = libm::ldexp(1.0, fingerprint as i32);
         let mut places = libm::ceil((identities / unit).max(n / cap)).max(1.0);
-        // Rounding in `identities` may leave the rate a hair too high.
+        // Rounding in `identities` may leave the rate slightly too high.
         if rate_of(places * unit, keys) > rate {
             places += 1.0;
         }
@@ -191,15 +197,15 @@ fn splits(demand: &Demand, rate: f64) -> impl Iterator<Item = Split> {
     })
 }
 
-/// The B above the least that can win: of a handful one or two more, with a shorter base index each;
-/// of thousands a few in a thousand, when that takes a pool down to a power of two. Larger tables reach
-/// the same by their groups.
+/// Numbers of buckets above the least that can win. With few buckets, one or two more make each
+/// index shorter. With thousands, a few in a thousand more can take a pool down to a power of two.
+/// Larger tables reach the same by their groups.
 fn more_buckets(least: f64) -> impl Iterator<Item = f64> {
     let step = libm::ceil(least / 500.0);
     (1..=4).take_while(move |_| step < 20.0).map(move |more| least + step * f64::from(more))
 }
 
-/// The S above one worth a first look.
+/// The S above 1 that are tried first.
 fn group_numbers(demand: &Demand, buckets: f64) -> impl Iterator<Item = f64> {
     let most = demand.max_groups as f64;
     let sizes = core::iter::successors(Some(SMALLEST_GROUP), |size| Some(size * 1.5));
@@ -208,14 +214,15 @@ fn group_numbers(demand: &Demand, buckets: f64) -> impl Iterator<Item = f64> {
     numbers.filter(move |groups| *groups > 1.0 && *groups <= most)
 }
 
-/// The S near a good one, close enough to fill a pool up to a power of two.
+/// The S near a good one, `around`, in steps that are small enough to fill a pool up to a power of
+/// two.
 fn finer_groups(demand: &Demand, around: f64) -> impl Iterator<Item = f64> {
     let most = demand.max_groups as f64;
     let numbers = (-8..=8).map(move |step| libm::round(around * libm::pow(1.025, f64::from(step))));
     numbers.filter(move |groups| *groups > 1.0 && *groups <= most && *groups != around)
 }
 
-/// A layout without levels yet; `None` if it would have too many identities.
+/// A layout that has no levels yet; `None` if it would have too many identities.
 fn frame(
     demand: &Demand,
     fingerprint: u32,

@@ -1,4 +1,5 @@
-//! Theorem 1: how evenly keys can lie at all, for a number of looks at blocks.
+//! Theorem 1: how evenly any scheme can spread keys over blocks, with a given number of looks at
+//! blocks.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -10,9 +11,9 @@
 //! | e0, p0 | E[X; X <= k0], Pr(X <= k0) |
 //! | P | the law of loads that no scheme beats, whatever convex cost a load has |
 //!
-//! P(i) = Q(i) below k0, and the rest lies on k0 and k0 + 1 so that the mean is r (1 - gamma). A
-//! finite k0 exists only if a > 1 - gamma; at a = 1 and gamma = 0 the limit is Poisson with mean
-//! r.
+//! P(i) = Q(i) below k0. The other blocks have loads of k0 and k0 + 1, so that the mean is r (1 -
+//! gamma). A finite k0 exists only if a > 1 - gamma; at a = 1 and gamma = 0 the limit is Poisson
+//! with mean r.
 //!
 //! Where we differ: the printed sum runs over j, and k0 = 0 needs e0 = 0 (errata 1). Tested by
 //! `figure_two_the_bound` and
@@ -25,7 +26,8 @@ use crate::papers::statistics::poisson_at_most;
 /// The law of loads that no scheme beats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// Below this load blocks are as if every look had brought a key; `None` if at all loads.
+    /// Below this load the law is as if every look had brought a key; `None` if it is so at all
+    /// loads.
     pub k0: Option<u32>,
     /// E[X; X <= k0].
     pub e0: f64,
@@ -35,14 +37,15 @@ pub struct Bound {
     pub loads: Vec<f64>,
 }
 
-/// Loads beyond this are not looked at: no block holds more keys.
+/// Greater loads are not computed: no block holds as many keys.
 const MOST: u64 = 4096;
 
 impl Bound {
-    /// The bound for r keys per block, a looks per key and a share of gamma in the list.
+    /// The bound for `r` keys per block, `a` looks per key and a share `gamma` of the keys in the
+    /// list.
     pub fn new(r: f64, a: f64, gamma: f64) -> Self {
         let (lam, mean) = (a * r, r * (1.0 - gamma));
-        // E[X; X <= k] and E[min(X, k)], whose limits are the mean of X.
+        // E[X; X <= k] and E[min(X, k)], which both tend to the mean of X.
         let below = |k: u64| k.checked_sub(1).map_or(0.0, |k| lam * poisson_at_most(k, lam));
         let cut = |k: u64| below(k) + k as f64 * poisson_above(k, lam);
         let k0 = if lam > mean { (0..MOST).take_while(|&k| cut(k) < mean).last() } else { None };

@@ -32,9 +32,9 @@
 //! the rate is A D, and D blocks are read. The paper's union bound has rho for R. (rho is not q:
 //! absent keys see the final state.)
 //!
-//! The tests named below are in `tests/library/papers_balanced.rs` of the testkit. What is built
-//! is sized by `predict` of the library, which also knows finite tables and keys that are found by
-//! mistake.
+//! The tests named below are in `tests/library/papers_balanced.rs` of the testkit. Filters are
+//! sized by `predict` of the library, which also takes account of finite tables and of keys that
+//! are found by mistake.
 
 mod bound;
 
@@ -52,7 +52,7 @@ pub use bound::{Bound, mean_cost};
 /// Threshold h and coin p of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Single {
-    /// A block with fewer keys takes any.
+    /// A block with fewer keys takes any key.
     pub h: u32,
     /// The share of keys that a block with h keys takes.
     pub p: f64,
@@ -65,7 +65,8 @@ impl Single {
         let h = bound.k0?;
         let wanted = bound.loads[h as usize];
         let excess = |p: f64| Self { h, p }.at_threshold(lam) - wanted;
-        // At the ends of a step the root is an end, which rounding may have pushed out.
+        // At the ends of a step the root is 0 or 1, and rounding may have moved it out of the
+        // interval.
         let p = bisect(excess, 0.0, 1.0, 0.0).unwrap_or(if excess(0.0) <= 0.0 { 0.0 } else { 1.0 });
         Some(Self { h, p })
     }
@@ -99,7 +100,7 @@ impl Single {
         let mut loads = vec![0.0; h + 2];
         loads[0] = 1.0;
         let derivative = |_: f64, f: &[f64], slope: &mut [f64]| {
-            // What goes on from every load: nothing beyond h + 1.
+            // The flow out of every load; there is none out of h + 1.
             let mut into = 0.0;
             for (i, slope) in slope.iter_mut().enumerate() {
                 let pace = [1.0, p, 0.0][usize::from(i >= h) + usize::from(i > h)];
@@ -132,7 +133,7 @@ impl Single {
     }
 }
 
-/// SEQUENTIAL: the share of n keys that are done after a n looks.
+/// SEQUENTIAL: the share of n keys that are placed or listed after a n looks.
 pub fn sequential_time(single: &Single, a: f64, d: u32, r: f64) -> f64 {
     const PANELS: u32 = 100;
     let slope = |u: f64| {
@@ -166,9 +167,9 @@ pub fn mht_least_overflow(a: f64, d: u32) -> Option<f64> {
     mht_share(a, d).map(|q| libm::pow(q, d.into()))
 }
 
-/// MHT inside its region, where a share gamma of the keys may be listed, which is more than must
-/// be: the share q that every subtable refuses, and the share of the keys that look at blocks at
-/// all before all a n looks are spent; the others are listed without one.
+/// MHT inside its region, where more keys may be listed than must be: a share gamma. Returns the
+/// share q that every subtable refuses, and the share `t_0` of the keys that look at blocks before
+/// all a n looks are spent. The others are listed without a look.
 ///
 /// From the proof of Theorem 5: q = 1 - (1 - gamma) / a, because subtables end with (1 - gamma) n
 /// keys after a n looks, and `t_0` = (1 - gamma) / (1 - q^d). On the boundary `t_0` = 1. `None`
@@ -194,7 +195,8 @@ pub fn block_rates(bits: u32, hashes: u32, most: usize) -> Vec<f64> {
     rates
 }
 
-/// The paper's phi: (1 - e^(-k i / bits))^k. Lower than the exact one by up to 0.12 in log10.
+/// The paper's phi: (1 - e^(-k i / bits))^k. It is lower than the exact one by up to 0.12 in
+/// log10.
 pub fn approximate_block_rate(bits: u32, hashes: u32, load: usize) -> f64 {
     let (bits, k) = (f64::from(bits), f64::from(hashes));
     libm::pow(-libm::expm1(-k * load as f64 / bits), k)
@@ -216,7 +218,7 @@ pub struct AbsentKey {
 }
 
 impl AbsentKey {
-    /// With d choices, and phi for every load.
+    /// For `d` choices, with phi for every load.
     pub fn new(loads: &[f64], single: &Single, phi: &[f64], d: u32) -> Self {
         let found = mean_cost(loads, |i| phi[i]);
         let rho = single.refusal(loads);

@@ -3,8 +3,8 @@
 //! Printed (section III-A): for one hash function a list of n log2(92 n) bits takes the place of
 //! 92 n bits, and interpolation search finds an index in O(log log n) steps on average. Here n
 //! counts keys; ours holds the distinct positions, x = m (1 - p) of them, at ceil(log2 m) bits
-//! each. Holds for any sorted positions; the mean number of steps only for those that hashing
-//! spread. It is here for comparison:
+//! each. It works for any sorted positions, but the mean number of steps holds only for those that
+//! hashing has spread. It is here for comparison:
 //! [`EliasFano`](tamis::internals::compressed::elias_fano::EliasFano) takes fewer bits and fewer
 //! steps. Tested by `list_forms`.
 
@@ -12,8 +12,8 @@ use tamis::Invalid;
 use tamis::internals::bits::{Line, MAX_FIELD_WIDTH, Packed, Words};
 use tamis::internals::compressed::elias_fano::{PositionsError, visit};
 
-/// After this many probes the search halves: spread positions rarely need more, and chosen ones
-/// could make each probe gain a single place.
+/// After this many probes the search goes on by halving. Positions that hashing has spread rarely
+/// need more, and for others each probe might gain only one place.
 const INTERPOLATIONS: u32 = 8;
 
 /// Distinct positions below a bound, in a sorted list.
@@ -53,7 +53,7 @@ impl SortedList {
         Ok(Self { universe, positions: list })
     }
 
-    /// The list that lies in these [`words`](Self::words), everything checked.
+    /// The list in these [`words`](Self::words). Everything is checked.
     pub fn from_words(universe: u64, count: u64, words: Words) -> Result<Self, PositionsError> {
         let positions = Packed::from_words(words, count, width(universe)?)
             .ok_or(Invalid("the list has the wrong length or stray bits"))?;
@@ -66,10 +66,10 @@ impl SortedList {
         self.probe(position).0
     }
 
-    /// Whether the position is in the list, and how many fields were read to tell: at most 9 plus
-    /// the logarithm of their number to base 2.
+    /// Whether the position is in the list, and how many fields were read: at most 9 plus the
+    /// logarithm of their number to base 2.
     pub fn probe(&self, position: u64) -> (bool, u32) {
-        // Fields `first..end` are all that can hold the position; their values lie in `low..high`.
+        // Only fields `first..end` can hold the position; their values are in `low..high`.
         let (mut first, mut end) = (0, self.positions.len());
         let (mut low, mut high) = (0, self.universe);
         let mut probes = 0;
@@ -85,7 +85,8 @@ impl SortedList {
             if found == position {
                 return (true, probes);
             }
-            // The neighbour towards the position often decides: it is in the same word or the next.
+            // The neighbour towards the position is in the same word or the next, and often
+            // decides.
             if found < position {
                 first = middle + 1;
                 low = found + 1;
@@ -118,7 +119,7 @@ impl SortedList {
         self.positions.iter()
     }
 
-    /// How many positions.
+    /// How many positions there are.
     pub fn len(&self) -> u64 {
         self.positions.len()
     }
@@ -128,7 +129,7 @@ impl SortedList {
         self.positions.is_empty()
     }
 
-    /// The bound of the positions.
+    /// All positions are below this.
     pub fn universe(&self) -> u64 {
         self.universe
     }

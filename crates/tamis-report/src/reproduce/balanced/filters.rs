@@ -1,4 +1,5 @@
-//! Document 001 on filters that are built, beside the loads of keys that are only thrown; and its access budget.
+//! Document 001 in filters that are built, beside experiments that only throw keys; and its access
+//! budget.
 
 use serde::{Deserialize, Serialize};
 use tamis::balanced::{Balanced, BalancedParams, Mht, Scheme, Sequential, Single as OneChoice};
@@ -14,10 +15,11 @@ use crate::papers::balanced::{Single, load_variance, mht_budget, mht_share};
 use crate::plot::{Axis, Mark, Plot, Point, Series};
 use crate::reproduce::{Claim, Effort, Estimate, Experiment, Item, Results, Row, Trouble, Unit};
 
-/// Bits of a block, and functions so many that no key is found by mistake: one would take no place.
+/// Bits of a block, and enough functions that no key is found by mistake, which would take no
+/// room.
 const BLOCK: u64 = 512;
 const HASHES: u64 = 22;
-/// 1 as a coin and as a ratio.
+/// The value 1 of a coin and of a ratio.
 const ONE: f64 = 4_294_967_296.0;
 
 /// The loads of one filter.
@@ -59,7 +61,8 @@ fn empty<S: Scheme>(
     Ok(Balanced::new(BalancedParams::from_values(&values)?, Hasher::xxh3(seed))?)
 }
 
-/// Shares of blocks with 0, 1, 2, ... keys, by their counters: the uppermost bits of a block, as many as h + 1 takes.
+/// Shares of blocks with 0, 1, 2, ... keys, by their counters: the uppermost bits of a block, as
+/// many as h + 1 takes.
 fn shares<S: Scheme>(filter: &Balanced<S>) -> Vec<f64> {
     let layout = *filter.params().layout();
     let bits = (layout.threshold + 1).ilog2() + 1;
@@ -159,7 +162,7 @@ pub(super) fn experiments(effort: Effort) -> Vec<Experiment> {
     all
 }
 
-/// The mean over trials of something of each, which cannot be nearer than shares of so many are known.
+/// The mean of a value over trials.
 fn mean<T>(trials: &[T], of: impl Fn(&T) -> f64) -> Estimate {
     Estimate::mean(&trials.iter().map(of).collect::<Vec<f64>>())
 }
@@ -223,8 +226,8 @@ pub(super) fn in_filters(results: &Results) -> Result<Item, Trouble> {
     ))
 }
 
-/// The budget of a n accesses, after which keys are listed without a look at their blocks: inside the region, where
-/// more may be listed than must.
+/// The budget of a n accesses, after which keys are listed without a look at their blocks: inside
+/// the region, where more may be listed than must.
 pub(super) fn budget(results: &Results) -> Result<Item, Trouble> {
     let (mut rows, mut line, mut marks) = (Vec::new(), Vec::new(), Vec::new());
     for percent in OVERFLOWS {

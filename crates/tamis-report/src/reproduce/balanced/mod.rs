@@ -56,7 +56,8 @@ struct Curves {
     exact: Vec<[f64; 5]>,
     /// What was built for the figure in this run.
     measured: Vec<[Option<Estimate>; 5]>,
-    /// The same with what was built for a claim only, with fewer filters than the figure needs.
+    /// The same, together with what was built for a claim only, with fewer filters than the figure
+    /// needs.
     claimed: Vec<[Option<Estimate>; 5]>,
 }
 
@@ -81,7 +82,7 @@ impl Curves {
         Ok(curves)
     }
 
-    /// Orders of magnitude between two schemes, as they are built.
+    /// The orders of magnitude between the rates of two schemes, as they are built.
     fn gain(&self, bits: u32, from: &str, to: &str) -> Gain {
         let index = |scheme: &str| SCHEMES.iter().position(|other| *other == scheme).unwrap_or(0);
         let line = BITS.iter().position(|other| *other == bits).unwrap_or(0);
@@ -94,13 +95,13 @@ impl Curves {
     }
 }
 
-/// log10 of the mean rate of filters that were built, if they were.
+/// log10 of the mean rate of the filters that were built; `None` if none were.
 fn mean_rate(results: &Results, name: &str) -> Result<Option<Estimate>, Trouble> {
     if !results.has(name) {
         return Ok(None);
     }
     let mean = Estimate::mean(&results.get::<f64>(name)?);
-    // The interval of a few filters may reach below 0.
+    // With few filters the interval may reach below 0.
     let low = mean.low.max(1e-3 * mean.value);
     Ok(Some(Estimate { low, ..mean }.map(f64::log10)))
 }
@@ -231,7 +232,7 @@ fn figure_two(results: &Results) -> Result<Item, Trouble> {
         for (load, &share) in bound.loads.iter().enumerate().take(drawn) {
             let measured = Estimate::mean(&shares(load));
             marks.push((load as f64, measured.value));
-            // Where hardly anything was seen, the spread is that of rare events.
+            // Where few events were seen, the interval is that of rare events.
             let floor = Estimate::share(
                 (measured.value * (trials.len() as u64 * BLOCKS) as f64).round() as u64,
                 trials.len() as u64 * BLOCKS,
@@ -263,11 +264,12 @@ fn figure_two(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::figure("Figure 2", about, plot, rows))
 }
 
-/// Percentage points that the last subtable of MHT, a small one, refuses beyond the limit of many blocks.
+/// How much more, in percentage points, the last and small subtable of MHT refuses than in the
+/// limit of many blocks.
 const SMALL_TABLE: f64 = 0.003;
 const SMALL_TABLE_WHY: &str = "The last of three subtables has 12 to 400 of the 12,000 blocks, and refuses more than in the limit: 0.0019 more at a = 1.04.";
 
-/// Figures 3a and 3b: the least overflow in percent over budgets or loads.
+/// Figures 3a and 3b: the least overflow in percent, as a function of budgets or loads.
 fn regions(
     results: &Results,
     plot: Plot,

@@ -1,4 +1,4 @@
-//! What document 001 speaks of, as models have it, as keys are thrown, and as filters are built.
+//! The designs of document 001: by models, by throwing keys, and by building filters.
 
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
@@ -97,7 +97,7 @@ impl Design {
     }
 }
 
-/// One walk of all keys.
+/// One trial in which all keys walk.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Walked {
     pub(super) keys: u64,
@@ -148,7 +148,7 @@ pub(super) fn listed() -> Result<f64, Trouble> {
 /// Bits per key of Figure 4.
 pub(super) const BITS: [u32; 10] = [8, 12, 16, 20, 24, 28, 32, 36, 38, 40];
 
-/// One column of Figure 4 at so many bits per key.
+/// One column of Figure 4: its bits per key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) bits: u32,
@@ -189,7 +189,7 @@ impl Line {
         Ok(Design { way, load: self.load(), accesses, overflow })
     }
 
-    /// log10 of the rate by the paper's formula: its phi, and the union bound.
+    /// log10 of the rate by the paper's formulas for phi and the union bound.
     fn printed_model(self, scheme: &str) -> Result<f64, Trouble> {
         let hashes = self.hashes();
         let rate = match scheme {
@@ -253,8 +253,8 @@ impl Line {
         Ok(rate.log10())
     }
 
-    /// The rate of a filter that is built, from the fill of every block; every key is looked for. `design` is that of a
-    /// balanced scheme.
+    /// Builds a filter, looks up every key, and returns the rate from the fill of every block.
+    /// `design` is that of a balanced scheme.
     fn built(self, scheme: &str, design: &Design, seed: u64) -> Result<f64, Trouble> {
         Ok(match scheme {
             STANDARD => self.filled::<Bloom>(self.plain()?, seed)?.rate(),
@@ -287,7 +287,7 @@ pub(super) fn way(scheme: &str) -> Way {
     }
 }
 
-/// Blocks read by insertions, members and strangers of one filter; entries of its list.
+/// Blocks that one filter reads for insertions, members and absent keys; entries of its list.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Reads {
     pub(super) insert: f64,
@@ -359,11 +359,11 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
         let run = move |seed| Ok(levelled(accesses, seed));
         all.push(Experiment::new(format!("bound {accesses}"), trials, 5e-3, run));
     }
-    // Designs that cannot be made are missed, and named, when their results are asked for.
+    // If a design fails, the missing experiment is reported when its results are needed.
     for design in designs().unwrap_or_default() {
         let run = move |seed| walked(&design, seed);
         let keys: f64 = match design.way {
-            // Few are refused, and together.
+            // Few keys are refused, and often several together.
             Way::Mht => effort.pick(48.0, 4000.0, 12_000.0),
             Way::Sequential | Way::Single => effort.pick(48.0, 500.0, 5000.0),
         };
@@ -382,7 +382,8 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
                 line.built(scheme, &design.ok_or("no such design")?, seed)
             };
             let (trials, cost) = (filters(bits, scheme), 0.6 / f64::from(bits));
-            // A quick run builds the others only where a claim depends on them, and only as many as the claim needs.
+            // A quick run builds the others only where a claim depends on them, and only as many
+            // as the claim needs.
             let in_figure = effort == Effort::Full || bits <= 24;
             let is_claimed = matches!(
                 (bits, scheme),
@@ -405,8 +406,9 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
     all
 }
 
-/// How many filters of Figure 4 are built. The fewer keys a block has, the more the rate depends on few full blocks, and the more
-/// filters it takes to know its mean; blocked filters most of all.
+/// How many filters of Figure 4 are built. The fewer keys a block has, the more the rate depends
+/// on few full blocks, and the more filters it takes to know its mean; blocked filters most of
+/// all.
 fn filters(bits: u32, scheme: &str) -> u64 {
     match (scheme, bits) {
         (BLOCKED | "SINGLE", 16) => 64,
@@ -418,7 +420,8 @@ fn filters(bits: u32, scheme: &str) -> u64 {
     }
 }
 
-/// log10 of the rates of all schemes at so many bits per key: by the paper's formula, and exact.
+/// log10 of the rates of all schemes at one number of bits per key: by the paper's formula, and
+/// exact.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Models {
     pub(super) formula: [f64; 5],

@@ -47,8 +47,9 @@ const THROWN: &str = "by throwing position by position";
 const LIMIT: &str =
     "The printed form is a limit; the exact rate of 10,000 keys is this much higher.";
 
-/// Rows of an array's rate: what is printed, which is a limit, or else the exact rate, against filters. Where few absent keys pass, the
-/// bits of the filters are held against the prediction, and the few that pass in a row of their own.
+/// Rows for the rate of an array: filters compared with what is printed, which is a limit, or else
+/// with the exact rate. Where false positives are few, the bits of the filters are compared with
+/// the prediction, and the false positives have a row of their own.
 fn rate_rows(
     results: &Results,
     name: &str,
@@ -63,7 +64,7 @@ fn rate_rows(
         None => first.predicted(exact),
         Some((text, None)) => first.predicted(limit).slack(exact - limit, LIMIT).printed(text),
         Some((text, Some(wrong))) => {
-            // A last digit is not for filters to tell.
+            // Filters cannot decide a last digit.
             let throws = N * u64::from(array.hashes);
             let ones = oracle::ones_after(array.positions(), throws);
             let again = ones.powi(array.hashes as i32);
@@ -82,7 +83,7 @@ fn rate_rows(
     Ok(rows)
 }
 
-/// The rate of filters: by their bits, or by asking for absent keys.
+/// The rate of filters: by their bits, or by lookups of absent keys.
 fn measured_rate(results: &Results, array: Array, by_bits: bool) -> Result<Estimate, Trouble> {
     let trials: Vec<Asked> = results.get(&format!("rate {}", array.name()))?;
     let params = BloomParams::new(array.positions(), array.hashes)?;
@@ -121,7 +122,7 @@ fn limits(results: &Results) -> Result<Item, Trouble> {
 fn thrown_entropy(sent: Sent) -> Estimate {
     let Array { hashes, .. } = sent.array;
     let bits = oracle::delta_bits(sent.array.positions(), hashes.into(), N, sent.replaced);
-    // Exact shares of 10,000 keys and limits of many differ by so much.
+    // Exact shares for 10,000 keys and limits of many keys differ by 1e-5.
     Estimate::about(bits / N as f64, 1e-5 * bits / N as f64)
 }
 
@@ -142,7 +143,7 @@ fn table_item(results: &Results, table: &Table) -> Result<Item, Trouble> {
             rows.push(
                 match column.wrong.bits {
                     None => row.measured(measured).slack(overhead, why),
-                    // Two entries that were exchanged differ by less than messages do.
+                    // The two entries that were exchanged differ by less than messages vary.
                     Some(wrong) => row.checked(thrown_entropy(sent), THROWN).erratum(wrong),
                 }
                 .predicted(sent.entropy_per_key()),
@@ -193,7 +194,7 @@ fn sizes(results: &Results) -> Result<Item, Trouble> {
                     .slack(4.0, "The coder's end and the count of ones take up to 4 bytes.")
             });
         }
-        // Whole bytes are 7/16 of a byte longer on average.
+        // Rounding up to whole bytes adds 7/16 of a byte on average.
         let ideal = shape.coded_bits(message) / 8.0 + 0.4375;
         let row = Row::new(format!("{name}: mean bytes, adaptive coder"));
         let row = match mean {
@@ -239,7 +240,8 @@ fn figure(results: &Results, name: &'static str, bits: f64, most: u32) -> Result
     let (mut compressed, mut standard) = (Vec::new(), Vec::new());
     for hashes in 1..=most {
         let array = array_for(bits, hashes).ok_or("no such array")?;
-        // The curve has real sizes, the array tenths of a position for each key.
+        // Sizes on the curve are real numbers; an array has multiples of a tenth of a position for
+        // each key.
         rows.extend(rate_rows(results, &format!("k = {hashes}: compressed"), array, None)?);
         compressed.push(mark(results, hashes, array)?);
         let plain = self::array(bits as u64 * 10, hashes);
@@ -339,7 +341,8 @@ fn counting(results: &Results) -> Result<Item, Trouble> {
     ))
 }
 
-/// Theorem 1 on filters that were built: how many have a number of zeros that is far from the mean.
+/// Theorem 1 on filters that were built: how many have a number of zeros that is far from the
+/// mean.
 fn theorem_one(results: &Results) -> Result<Item, Trouble> {
     let zeros: Vec<u64> = results.get("zeros")?;
     let counts: Vec<f64> = zeros.iter().map(|&zeros| zeros as f64).collect();

@@ -77,7 +77,8 @@ const fn whole(array: Array) -> Sent {
     Sent { array, replaced: 0 }
 }
 
-/// Bytes of one message from the coder with one probability and from the adaptive one, frames excluded.
+/// Bytes of one message from the coder with one probability and from the adaptive one, frames
+/// excluded.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Bytes {
     pub(super) fixed: u64,
@@ -100,13 +101,13 @@ fn send(sent: Sent, seed: u64) -> Result<Bytes, Trouble> {
     Ok(Bytes { fixed: coded(Coder::Static) - 1, adaptive: coded(Coder::Adaptive) - 1 })
 }
 
-/// Filters with rates below this are asked for so few keys that a few hundred pass.
+/// Rates below this are measured by a few hundred false positives.
 pub(super) const RARE: f64 = 2e-3;
 
-/// What was found in one filter.
+/// What was measured of one filter.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Asked {
-    /// By its bits.
+    /// The rate by its bits.
     pub(super) rate: f64,
     pub(super) passed: u64,
     pub(super) queries: u64,
@@ -265,13 +266,13 @@ impl Table {
     }
 }
 
-/// Columns that are sent as they are.
+/// Whether the array of a column is sent as it is.
 pub(super) fn is_plain(column: &Column) -> bool {
     !column.bits.contains('.')
 }
 
-/// Messages whose sizes the text has: bytes in all by the theory, mean, deviation and maximum of 100,000 trials, and the room that there
-/// is.
+/// Messages whose sizes the text has: bytes in all by the theory, mean, deviation and maximum of
+/// 100,000 trials, and the room that there is.
 pub(super) struct Simulated {
     pub(super) sent: Sent,
     pub(super) theory: Option<(&'static str, Option<&'static str>)>,
@@ -330,13 +331,14 @@ pub(super) fn simulated() -> [Simulated; 5] {
     ]
 }
 
-/// Figures 1 and 2: the share of zeros of an array with this k that is sent in so many bits per key.
+/// Figures 1 and 2: the share of zeros of an array with k = `hashes` that is sent in `bits` bits
+/// per key.
 pub(super) fn zeros_for(bits: f64, hashes: f64) -> Option<f64> {
     let excess = |zeros: f64| -zeros.ln() * bits / entropy(zeros) - hashes;
     bisect(excess, 1e-6, 1.0 - 1e-9, 1e-13)
 }
 
-/// The array for it.
+/// The array with that share of zeros.
 pub(super) fn array_for(bits: f64, hashes: u32) -> Option<Array> {
     let zeros = zeros_for(bits, hashes.into())?;
     Some(array((bits / entropy(zeros) * 10.0) as u64, hashes))
@@ -345,7 +347,7 @@ pub(super) fn array_for(bits: f64, hashes: u32) -> Option<Array> {
 /// Bits per key sent, and the most hash functions of the figure.
 pub(super) const FIGURES: [(&str, f64, u32); 2] = [("Figure 1", 8.0, 10), ("Figure 2", 16.0, 20)];
 
-/// Every array whose rate is asked for.
+/// Every array whose rate is measured.
 fn arrays() -> Vec<Array> {
     let mut all: Vec<Array> = tables()
         .iter()
@@ -364,7 +366,7 @@ fn arrays() -> Vec<Array> {
 /// A filter small enough for the bound of Theorem 1 to say something.
 pub(super) const SMALL: Shape = Shape { positions: 1000, hashes: 4, keys: 50 };
 
-/// Zeros of such a filter.
+/// The number of zeros of such a filter.
 fn zeros(seed: u64) -> Result<u64, Trouble> {
     let params = BloomParams::new(SMALL.positions, SMALL.hashes)?;
     let mut filter = Bloom::new(params, Hasher::xxh3(seed))?;
@@ -400,7 +402,8 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
         all.push(Experiment::new(format!("counters {hashes}"), effort.pick(4, 20, 100), 0.01, run));
     }
     for array in arrays() {
-        // Intervals of three percent, with what filters of 10,000 keys differ by.
+        // Enough for intervals of three percent, which include the spread between filters of
+        // 10,000 keys.
         let filters = effort.pick(2, 60, 200);
         let rate = array.shape().limit_rate();
         let passing = effort.pick(0.01, 1.0, 4.0) * if rate < RARE { 900.0 } else { 60_000.0 };

@@ -50,7 +50,7 @@ pub(super) fn document(results: &Results) -> Result<Document, Trouble> {
     })
 }
 
-/// What whole lines may add to the bits of a table.
+/// The bits that whole lines may add to a table.
 const LINES: f64 = 8.0 * 64.0 * 12.0;
 const WHOLE_LINES: &str =
     "Memory comes in lines of 64 bytes: up to a line for each of a dozen arrays.";
@@ -101,7 +101,7 @@ fn table_one(results: &Results) -> Result<Item, Trouble> {
             .predicted(poisson_above(most, 56.0))
             .unit(Unit::Of(1.0));
         if most == 128 {
-            // So rare that no experiment sees one.
+            // This is so rare that no experiment sees it.
             let wrong = "E1: the Poisson tail is 5.52e-17; the binomial one is lower, and no formula that was tried gives 8e-17 together with the other two lines.";
             row.checked(Estimate::exact(oracle::poisson_above(most, 56.0)), SUMMED).erratum(wrong)
         } else {
@@ -151,7 +151,8 @@ fn section_three(results: &Results) -> Result<Item, Trouble> {
     Ok(Item::table("Section III-C", "The example of bucket extensions.", rows))
 }
 
-/// A level: its name, its printed share of the buckets, and the layout with so many extensions of it.
+/// A level: its name, its printed share of the buckets, and the layout with a number of extensions
+/// of it.
 type Level = (&'static str, &'static str, fn(&Layout, u64) -> Layout);
 
 fn table_two(results: &Results, tables: &[Vec<Table>]) -> Result<Item, Trouble> {
@@ -241,8 +242,8 @@ fn table_two(results: &Results, tables: &[Vec<Table>]) -> Result<Item, Trouble> 
     ))
 }
 
-/// The bound on the chance of overflow of document 000, term by term: twice a binomial number of Poisson tails for two levels, and
-/// binomial tails beyond the third.
+/// The bound on the chance of overflow of document 000, term by term: twice a binomial number of
+/// Poisson tails for two levels, and binomial tails beyond the third.
 fn summed_bound(layout: &Layout) -> f64 {
     let mean = N as f64 / layout.buckets as f64;
     let (first, second) = (u64::from(layout.level1), u64::from(layout.level2));
@@ -258,7 +259,7 @@ fn rank(rate: f64, max_lambda: f64, extra: u32) -> Option<f64> {
     Some(optimise(&demand, rate)?.bits_per_key(N))
 }
 
-/// The figures reach over seven decades; the curve has three points for each.
+/// A curve over the seven decades of the figures, with three points for each.
 fn curve(value: impl Fn(f64) -> Option<f64>) -> Vec<(f64, f64)> {
     let rates = (3..=21).map(|third| 10_f64.powf(-f64::from(third) / 3.0));
     rates.filter_map(|rate| Some((rate, value(rate)?))).collect()

@@ -33,7 +33,7 @@ mod again {
         oracle::standard_bits(row.evaluated_at())
     }
 
-    /// 8 cells for 6 keys, and so many bits of counter.
+    /// 8 cells for 6 keys, with `counter` bits for each counter.
     pub(super) fn d_left(row: &Printed, counter: f64) -> f64 {
         8.0 * (oracle::remainder_bits(24.0, row.evaluated_at()) + counter) / 6.0
     }
@@ -42,7 +42,8 @@ mod again {
         (6.0 * oracle::remainder_bits(24.0, row.evaluated_at()) + 3.0) / 6.0
     }
 
-    /// Record by record: the bitmap, the cells, the flag and the pointer of each bucket, and so on.
+    /// Record by record: the bitmap, the cells, the flag and the pointer of each bucket, and so
+    /// on.
     pub(super) fn rank(row: &Printed, counter: u64) -> f64 {
         let Layout {
             buckets, locations, fingerprint, level1, level2, level3, second, third, ..

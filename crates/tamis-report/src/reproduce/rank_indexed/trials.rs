@@ -26,7 +26,8 @@ pub(super) struct Printed {
     pub(super) layout: Layout,
 }
 
-/// Table II as printed: lambda, r, L, Z1 to Z3, and the shares J2/B and J3/B in percent. B = ceil(n / (lambda L)).
+/// Table II as printed: lambda, r, L, Z1 to Z3, and the shares J2/B and J3/B in percent. B =
+/// ceil(n / (lambda L)).
 pub(super) fn printed_rows() -> [Printed; 3] {
     let row = |name, rate, lambda: f64, cut: (u32, u32), z: [u32; 3], shares: [f64; 2]| {
         let ((fingerprint, locations), [z1, z2, z3]) = (cut, z);
@@ -73,7 +74,8 @@ impl Printed {
         Ok(RankParams::laid_out(self.layout, N)?)
     }
 
-    /// The params of a table of the same lambda, L and r. Its levels are ours, and take fewer bits.
+    /// The params of a table of the same lambda, L and r. Its levels are ours, and take fewer
+    /// bits.
     fn params(&self, extra: u32) -> Result<RankParams, Trouble> {
         let Layout { buckets, locations, fingerprint, .. } = self.layout;
         Ok(RankParams::new(buckets, locations, fingerprint, extra, N, 1)?)
@@ -92,7 +94,8 @@ pub(super) fn d_left(rate: f64) -> f64 {
     d_left_counting(rate) - dleft::bits_per_key(8, 6.0, 2.0)
 }
 
-/// Fingerprints of full buckets' share, and a count of so many bits for a bucket of 6.
+/// Bits per key of a packed d-left table: a fingerprint, and a sixth of a count of `count_bits`
+/// bits for a bucket of 6 keys.
 pub(super) fn d_left_packed(rate: f64, count_bits: f64) -> f64 {
     d_left(rate) * 6.0 / 8.0 + count_bits / 6.0
 }
@@ -101,14 +104,15 @@ pub(super) fn more_percent(a: f64, b: f64) -> f64 {
     100.0 * (a / b - 1.0)
 }
 
-/// The array of the Bloom filter that compresses to `packed` bits per key at this rate, with real k.
+/// The array of the Bloom filter that compresses to `packed` bits per key at this rate, with real
+/// k.
 pub(super) fn uncompressed(rate: f64, packed: f64) -> Option<f64> {
     let excess = |zeros: f64| beta(zeros).powf(packed) - rate;
     let zeros = bisect(excess, 0.5, 1.0 - 1e-9, 1e-12)?;
     Some(packed / entropy(zeros))
 }
 
-/// Loads of one throw: the example of Section III-C.
+/// The loads of one trial of the example of Section III-C.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Example {
     pub(super) above: [u64; 3],
@@ -119,7 +123,7 @@ pub(super) struct Example {
 pub(super) const EXAMPLE_BUCKETS: u64 = 1000;
 const EXAMPLE_KEYS: u64 = 56 * EXAMPLE_BUCKETS;
 
-/// Loads of one throw at a row of Table II.
+/// The loads of one trial of a row of Table II.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Beyond {
     pub(super) first: u64,
@@ -127,7 +131,7 @@ pub(super) struct Beyond {
     pub(super) largest: u64,
 }
 
-/// One real table.
+/// What was measured of one table.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Table {
     pub(super) passed: u64,
@@ -136,7 +140,7 @@ pub(super) struct Table {
     pub(super) held_bits: u64,
     pub(super) counting_held_bits: u64,
     pub(super) wire_bytes: u64,
-    /// Of the table with the printed Z and J.
+    /// The same for the table with the printed Z and J.
     pub(super) given_held_bits: u64,
     /// Keys that found no cell in it.
     pub(super) given_overflow: u64,
@@ -205,7 +209,8 @@ pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {
         let name = format!("rank-beyond {index}");
         let run = move |seed| Ok(beyond(&printed_rows()[index].layout, seed));
         all.push(Experiment::new(name, throws, 5e-4, run));
-        // So many that each interval is on one side of the rate that was asked for, which is 0.5%, 10% and 5% away.
+        // Enough that each interval is on one side of the rate that was asked for, which is 0.5%,
+        // 10% and 5% away.
         let filters = effort.pick(2, 8, 40);
         let passing = [1.4e6, 3e4, 1.3e4][index] * effort.pick(2e-3, 1.0, 4.0);
         let queries = (passing / printed.rate) as u64 / filters;

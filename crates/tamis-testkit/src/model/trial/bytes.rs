@@ -9,7 +9,8 @@ use super::super::subject;
 use super::{Checked, Held, Kept, Trial, broken, ensure};
 
 impl Trial {
-    /// Bytes of the filter; what is read from them is the same and gives the same bytes.
+    /// Encodes the filter, and checks that decoding gives the same filter, which gives the same
+    /// bytes. Goes on with the decoded filter.
     pub(super) fn encode(&mut self, packed: Option<Effort>) -> Checked {
         let write = |filter: &AnyFilter| match packed {
             Some(effort) => filter.pack(effort).to_vec(),
@@ -87,13 +88,14 @@ impl Trial {
         self.open_bytes(bytes)
     }
 
-    /// Remembers the filter, and what its memory is predicted from.
+    /// Keeps a copy of the filter, with the layout that its memory is predicted from.
     pub(super) fn keep(&mut self) {
         let (filter, planned) = (self.held.filter.clone(), self.planned);
         self.kept = Some(Kept { filter, planned, most: self.most, chosen: self.chosen });
     }
 
-    /// A delta from what was kept to what is, through bytes, gives what is.
+    /// Checks that a delta from the copy to the filter, encoded and decoded, turns the copy into
+    /// the filter.
     pub(super) fn patch(&mut self) -> Checked {
         let Some(Kept { filter: kept, planned, most, chosen }) = self.kept.take() else {
             return Ok(());
@@ -104,7 +106,7 @@ impl Trial {
         let made = self.timed("diff", |trial| Delta::between(&kept, &trial.held.filter));
         let delta = match made {
             Ok(delta) => delta,
-            // Identities may have become shorter meanwhile.
+            // This may fail if identities have become shorter meanwhile.
             Err(_)
                 if subject::universe(&kept.params())
                     != subject::universe(&self.held.filter.params()) =>
@@ -136,7 +138,7 @@ impl Trial {
         }
         self.same(&patched.filter)?;
         self.held = patched;
-        // The layout is the old one's.
+        // The result has the layout of the old filter.
         (self.planned, self.most) = (planned, self.most.max(most));
         self.chosen += chosen;
         Ok(())

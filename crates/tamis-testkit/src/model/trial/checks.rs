@@ -7,16 +7,17 @@ use super::super::subject;
 use super::super::truth::Member;
 use super::{Checked, Trial, broken, ensure};
 
-/// Members that are asked for after a step when there are more.
+/// How many members are looked up after a step, if there are more.
 const SAMPLE: usize = 64;
-/// How far memory may go beyond what is predicted.
+/// How many times the predicted memory a filter may hold.
 const MOST_MEMORY: f64 = 2.0;
-/// Bytes beyond that for lists that start small and double: they tell in the smallest filters only.
+/// Bytes beyond that for lists that start small and double. They matter in the smallest filters
+/// only.
 const SLACK: u64 = 1024;
-/// Bytes that a key somebody chose may take in a list that doubles.
+/// Bytes that a key which was not drawn at random may take, in a list that doubles.
 const CHOSEN: u64 = 2 * 24;
 impl Trial {
-    /// Checks that are cheap whatever the size: a sample of the members, and memory.
+    /// Checks what is cheap to check at any size: a sample of the members, and memory.
     pub(super) fn glance(&mut self) -> Checked {
         let len = self.truth.members.len();
         let mut dice = Dice::new(self.operations);
@@ -39,14 +40,16 @@ impl Trial {
         })
     }
 
-    /// No more memory is held than twice what was predicted: looked at last, since predictions take long.
+    /// Checks that the filter holds at most twice the predicted memory. Called last, because
+    /// predictions take long.
     pub(in super::super) fn memory(&self) -> Checked {
         let told = self.held.filter.footprint();
         let keys = self.most.max(self.truth.len());
         let predict = |params: AnyParams| params.predict(keys).bits_per_key * keys.max(1) as f64;
-        // A layout that no plan would choose becomes such a one when its spill gets long.
+        // A layout that no plan would choose is laid out as planned when its overflow gets long.
         let planned = subject::as_planned(&self.planned).map_or(0.0, predict);
-        // And what no longer has room for identities as long as they were is laid out for shorter ones.
+        // A filter that has no room for identities of their length any more is laid out for
+        // shorter ones.
         let now = self.held.filter.params();
         let coarser = subject::coarsened(&self.planned, &now).map_or(0.0, predict);
         let predicted = predict(self.planned).max(planned).max(coarser);
@@ -67,7 +70,7 @@ impl Trial {
         self.held.filter.validate().or_else(|invalid| broken("filters are valid", &invalid))
     }
 
-    /// All that can be checked.
+    /// Checks all that can be checked.
     pub(in super::super) fn check(&mut self) -> Checked {
         self.glance()?;
         self.valid()?;
@@ -87,7 +90,8 @@ impl Trial {
         self.counts(digests)
     }
 
-    /// What the filter holds is the multiset, and a filter of the same keys in another order holds the same.
+    /// Checks that the filter holds the multiset, and that a filter of the same keys in another
+    /// order holds the same.
     fn content(&mut self, digests: &[Digest]) -> Checked {
         let filter = &self.held.filter;
         if let Some(universe) = subject::universe(&filter.params()) {
@@ -110,7 +114,8 @@ impl Trial {
         })
     }
 
-    /// Counts are never low, and right where they are promised to be; values are those that came.
+    /// Checks that counts are never too low, that they are exact where this is promised, and that
+    /// values are those that were inserted.
     fn counts(&mut self, mut digests: Vec<Digest>) -> Checked {
         let filter = &self.held.filter;
         digests.sort_unstable();

@@ -1,4 +1,4 @@
-//! One history on one filter, with the exact multiset beside it.
+//! Runs one history on one filter, with the exact multiset beside it.
 
 mod bytes;
 mod checks;
@@ -18,15 +18,18 @@ use super::truth::{Member, Truth};
 const TINY: u64 = 40;
 /// Above this number of members not everything is checked after every step.
 const FEW: u64 = 400;
-/// A call that works on a whole filter may take [`MOST`] once more for each piece of this many bytes that it holds...
+/// A call that works on the whole filter may take [`MOST`] once more for every `BYTES_A_CALL`
+/// bytes that the filter holds...
 const BYTES_A_CALL: u64 = 1 << 20;
-/// ... and for each of this many keys: 3 microseconds a key, for kinds that place every one anew.
+/// ... and once more for every `KEYS_A_CALL` keys: 3 microseconds for each key, for kinds that
+/// place every key anew.
 const KEYS_A_CALL: u64 = 1 << 14;
 
 /// What went wrong.
 #[derive(Clone, Debug)]
 pub(super) struct Broken {
-    /// The law, in words that do not depend on the numbers: a shorter history must break the same.
+    /// The law, in words without numbers, so that a shorter history can be seen to break the same
+    /// law.
     pub(super) law: &'static str,
     pub(super) detail: String,
 }
@@ -56,7 +59,7 @@ impl Held {
         }
     }
 
-    /// Changes the filter; what comes back must hold no memory.
+    /// Changes the filter, and counts its memory anew. The result of `change` must hold no memory.
     fn change<T: Copy>(&mut self, change: impl FnOnce(&mut AnyFilter) -> T) -> T {
         let before = memory::held();
         let done = change(&mut self.filter);
@@ -65,7 +68,8 @@ impl Held {
     }
 }
 
-/// A filter as it was, with the layout that its memory is predicted from, and what came since.
+/// A copy of the filter, with the layout that its memory is predicted from, and what was inserted
+/// since.
 struct Kept {
     filter: AnyFilter,
     planned: AnyParams,
@@ -82,15 +86,16 @@ pub(super) struct Trial {
     watch: Watch,
     held: Held,
     truth: Truth,
-    /// Bytes that the filter, or one that was kept, may still lie in: they must not be freed by a change of the filter.
+    /// Bytes that the filter or its copy may still use in place. A change of the filter must not
+    /// free them.
     shared: Vec<SharedBytes>,
     kept: Option<Kept>,
     /// The layout that memory is predicted from, and the most keys since then.
     planned: AnyParams,
     most: u64,
-    /// Digests since then that were not drawn at random: no prediction is made for those.
+    /// Digests since then that were not drawn at random: predictions do not hold for them.
     chosen: u64,
-    /// The longest operation so far beyond what it may take, with its name.
+    /// The operation so far that exceeded its time the most, with its name.
     pub(super) slow: Option<(Duration, &'static str)>,
     pub(super) operations: u64,
 }
@@ -128,7 +133,7 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Takes a step, and checks what it left.
+    /// Takes a step, and checks the result.
     pub(super) fn step(&mut self, step: Step) -> Checked {
         match step {
             Step::Insert(keys, batch) => self.insert(keys, batch)?,
@@ -160,7 +165,7 @@ impl Trial {
         if self.truth.len() <= FEW { self.check() } else { self.glance() }
     }
 
-    /// Times a call that may take longer the more the filter holds.
+    /// Times a call that may take longer if the filter holds more.
     fn timed<T>(&mut self, name: &'static str, call: impl FnOnce(&mut Self) -> T) -> T {
         let start = self.watch.start();
         let done = call(self);
@@ -169,8 +174,8 @@ impl Trial {
         done
     }
 
-    /// Times a merge of `keys` keys: the table is built anew, and then grows once, and once for each doubling of the keys. (An
-    /// insertion grows it once.)
+    /// Times a merge of `keys` keys. The table is built anew, and then grows once, and once more
+    /// for every doubling of the keys. (An insertion makes it grow once.)
     fn timed_merge(&mut self, other: &AnyFilter, keys: usize) -> bool {
         let doublings = (keys as u64 / (self.truth.len() + 1) + 1).ilog2();
         let start = self.watch.start();
@@ -180,7 +185,7 @@ impl Trial {
         done
     }
 
-    /// How many times [`MOST`] a call may take that works on all of the filter.
+    /// How many times [`MOST`] a call may take that works on the whole filter.
     fn pieces(&self) -> u32 {
         let shared = self.shared.last().map_or(0, |bytes| (**bytes).as_ref().len() as u64);
         let bytes = self.held.bytes.max(0) as u64 + shared;
@@ -193,7 +198,7 @@ impl Trial {
         }
     }
 
-    /// Single operations, timed by runs or one by one.
+    /// Runs single operations, timed in runs or one by one.
     fn each<T: Copy>(
         &mut self,
         name: &'static str,
@@ -258,7 +263,7 @@ impl Trial {
 
     fn insert_values(&mut self, keys: Keys) -> Checked {
         let Some(most) = subject::max_value(&self.held.filter) else { return Ok(()) };
-        // What values there are is somebody's choice, too.
+        // Values are not drawn at random either.
         self.chosen += keys.number;
         self.truth.valued = true;
         let mut dice = Dice::new(keys.seed);
@@ -310,7 +315,7 @@ impl Trial {
         })
     }
 
-    /// Removes whatever value a key has: of several the smallest goes.
+    /// Removes keys whatever their values. Of several values, the smallest is removed.
     fn remove_valued(&mut self, dice: &mut Dice, number: u64) -> Checked {
         let Some(universe) = subject::universe(&self.held.filter.params()) else { return Ok(()) };
         for _ in 0..number.min(self.truth.len()) {
@@ -358,7 +363,8 @@ impl Trial {
         Ok(())
     }
 
-    /// One out, one in; of kinds that remove nothing, only questions for what is in.
+    /// Removes a key and inserts one, again and again. For kinds that cannot remove, it only looks
+    /// up members.
     fn churn(&mut self, seed: u64, number: u64) -> Checked {
         let mut dice = Dice::new(seed);
         if self.truth.members.is_empty() {
@@ -391,7 +397,7 @@ impl Trial {
         Ok(())
     }
 
-    /// What is surely not in cannot be removed, and nothing changes.
+    /// Checks that an absent key cannot be removed, and that trying changes nothing.
     fn refuse(&mut self, keys: Keys) -> Checked {
         let held = &self.held.filter;
         let absent: Vec<Digest> =
@@ -443,7 +449,7 @@ impl Trial {
         self.absorb(&other, &digests, added)
     }
 
-    /// Merges a filter into this one, or finds it refused with nothing changed.
+    /// Merges a filter into this one, or checks that a refused merge changed nothing.
     fn absorb(&mut self, other: &AnyFilter, digests: &[Digest], chosen: u64) -> Checked {
         let before = self.held.filter.content_id();
         let theirs = other.content_id();
@@ -451,7 +457,7 @@ impl Trial {
         ensure(other.content_id() == theirs, "merging leaves the other", String::new)?;
         if done {
             self.truth.insert_all(digests);
-            // Lists of balanced kinds are united, however long each was to become.
+            // The lists of balanced kinds are united, whatever length was planned for them.
             let listed =
                 if subject::universe(&other.params()).is_none() { other.overflow() } else { None };
             self.chosen += chosen + listed.unwrap_or(0);
@@ -488,7 +494,7 @@ impl Trial {
         }
     }
 
-    /// Lays the table out anew: the content stays.
+    /// Changes the layout, and checks that the content stays.
     fn lay_out(&mut self, change: impl FnOnce(&mut AnyFilter) -> bool) -> Checked {
         let before = self.held.filter.content_id();
         let done = self.timed("resize", |trial| trial.held.change(change));
@@ -512,11 +518,12 @@ impl Trial {
         })
     }
 
-    /// Memory is predicted from this layout on: the user has chosen it, or the keys were told in advance.
+    /// Predicts memory from this layout on: it was chosen by the user, or for a known number of
+    /// keys.
     fn replan(&mut self) {
         self.planned = self.held.filter.params();
         (self.most, self.chosen) = (self.truth.len(), 0);
-        // What does not fit the layout lies beside it, and was not drawn at random for it.
+        // What is in the overflow counts as not drawn at random for this layout.
         if let Some(spilled) = self.held.filter.overflow() {
             self.chosen = spilled;
         }
@@ -536,10 +543,11 @@ impl Trial {
     fn rebuild(&mut self) -> Checked {
         let digests = self.truth.digests();
         let planned = self.planned;
-        // How long this takes is the kind's affair: it is done once.
+        // This is not timed: a kind that is built once may take long.
         let made = planned.build_from(self.label, &digests);
         let made = made.or_else(|error| broken("filters can be built", &error))?;
-        // What other threads have allocated is not counted: a copy is all this thread's.
+        // Memory that other threads allocated is not counted here, so a copy is made by this
+        // thread.
         let copy = Held::make(|| Ok::<_, String>(made.clone()));
         self.held = copy.or_else(|error| broken("filters can be built", &error))?;
         self.operations += digests.len() as u64;

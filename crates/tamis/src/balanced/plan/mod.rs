@@ -1,9 +1,12 @@
 //! From goals to params, and from params to predictions.
 //!
-//! A shape (bits of a key, choices, threshold and coin) fixes what happens at a block; the sizes of subtables follow, because every
-//! subtable shall refuse the same share. So the search has three dimensions: choices are tried one after the other, for each
-//! the bits of a key are climbed, for each of those the threshold is cut down by golden sections. With few blocks there
-//! is nothing to balance, and blocks that never refuse are taken.
+//! A shape (bits of a key, choices, threshold and coin) fixes what happens at a block. The sizes
+//! of the subtables follow, because all subtables are to refuse the same share.
+//!
+//! So the search has three dimensions. All numbers of choices are tried. For each, the search
+//! climbs from a guess to the best number of bits for a key. For each of these, it finds the
+//! threshold by golden sections. With few blocks there is nothing to balance, and blocks never
+//! refuse.
 
 mod search;
 
@@ -23,15 +26,16 @@ use crate::math::solve::first_true;
 use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size, digest_floor};
 use crate::wire::{self, Encoding};
 
-/// With fewer blocks there is nothing to balance, and models of many blocks say little.
+/// With fewer blocks there is nothing to balance, and the models, which assume many blocks, are
+/// not accurate.
 const FEW_BLOCKS: u64 = 64;
 /// A subtable with fewer blocks differs too much from filter to filter.
 const SMALL_SUBTABLE: u64 = 100;
 /// Standard deviations beyond the mean that a list has room for.
 const SPARE: f64 = 4.0;
-/// Bits of a block unless others are asked for: one cache line.
+/// Bits of a block, unless `block` is fixed: one cache line.
 const DEFAULT_BLOCK: u64 = 512;
-/// The most choices that are tried unless others are asked for: beyond three nothing is won.
+/// The most choices that are tried, unless `choices` is fixed. More than three win nothing.
 const TRIED_CHOICES: u32 = 3;
 
 /// What happens at a block.
@@ -39,18 +43,18 @@ const TRIED_CHOICES: u32 = 3;
 struct Shape {
     hashes: u32,
     choices: u32,
-    /// Threshold, and coin as its fraction.
+    /// The threshold; its fraction is the coin.
     limit: f64,
 }
 
-/// How a profile is come by: for a look at one shape among many, or for what is promised.
+/// How a profile is computed: fast, to compare many shapes, or exactly, for what is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Sketched,
     Computed,
 }
 
-/// A filter that would do, and how good it is: ln(rate) for a given size, bits for a given rate.
+/// A filter that meets the goal, and its cost: ln(rate) for a given size, bits for a given rate.
 #[derive(Clone, Copy, Debug)]
 struct Bid {
     shape: Shape,
@@ -58,7 +62,7 @@ struct Bid {
     cost: f64,
 }
 
-/// What is asked for.
+/// What the goal asks for.
 struct Planner {
     keys: u64,
     block: u64,
@@ -69,12 +73,12 @@ struct Planner {
     limit: Option<f64>,
     list: Option<u64>,
     policy: u64,
-    /// Blocks per insertion, and at most so many per miss.
+    /// Blocks per insertion, and the most blocks per miss.
     accesses: Option<f64>,
     reads: f64,
     asked: Option<f64>,
     budget: Option<u64>,
-    /// What was computed once already, by bits of a block and of a key.
+    /// What has been computed, by the bits of a block and of a key.
     throws: RefCell<BTreeMap<(u32, u32), Rc<Throws>>>,
 }
 
@@ -82,7 +86,8 @@ struct Planner {
 pub(super) fn plan<S: Scheme>(goal: &Goal) -> Result<BalancedParams<S>, PlanError> {
     let planner = Planner::new::<S>(goal)?;
     let kind = S::KIND.name();
-    // What the search found is looked at more closely, and so are blocks that never refuse: sketches are some per cent off.
+    // The search uses sketches, which are some per cent off. So what it found is computed exactly,
+    // and compared with blocks that never refuse.
     let near = planner.best::<S>().into_iter().flatten();
     let best = least(near.map(|bid| planner.computed::<S>(bid)));
     best.and_then(|best| planner.finish::<S>(&best)).ok_or_else(|| planner.refusal(kind))
@@ -109,7 +114,7 @@ impl Planner {
             settled;
         let [accesses, reads] = rest;
         let block = block.unwrap_or(DEFAULT_BLOCK);
-        // Settled values are checked before anything is computed from them.
+        // Fixed params are checked before anything is computed from them.
         let tables = choices.unwrap_or(if ratio.is_some() { 2 } else { 1 });
         BalancedParams::<S>::from_values(&[
             blocks.unwrap_or(tables.clamp(1, 4)),
@@ -211,7 +216,7 @@ impl Planner {
         let layout = params.layout();
         let per_block = self.keys as f64 / blocks;
         let most = most_arrivals(1.5 * per_block);
-        // What was settled leaves little to search for, and shall come out as it was meant.
+        // Where a limit is fixed there is little to search for, and the result must be exact.
         if S::RULE == Rule::Counter
             && how == How::Sketched
             && self.limit.or(self.accesses).is_none()
@@ -225,7 +230,8 @@ impl Planner {
         Some(Profile::new(layout, throws, most))
     }
 
-    /// A filter of this shape with so many blocks: its subtables, its list and what it will do.
+    /// A filter of this shape with `blocks` blocks: its params, with subtables and list, and what
+    /// it will do.
     fn sized<S: Scheme>(
         &self,
         shape: Shape,
@@ -240,7 +246,7 @@ impl Planner {
         let ratio = libm::round(ratio * ONE as f64) as u64;
         let first = self.params::<S>(shape, blocks, ratio, 0)?;
         let forecast = forecast(first.layout(), profile, self.keys);
-        // Less than one key in a million filters is none.
+        // Less than one key in a million filters counts as none.
         let list = if forecast.list < 1e-6 {
             0
         } else {
@@ -251,8 +257,9 @@ impl Planner {
         Some((self.params(shape, blocks, ratio, list)?, forecast))
     }
 
-    /// The share that every subtable refuses. The larger it is, the smaller is the first subtable, and the more does it refuse:
-    /// a fixed point, by secants.
+    /// The share that every subtable refuses, if all refuse the same. The larger the share, the
+    /// smaller the first subtable, and the more it refuses. So the share is a fixed point, found
+    /// by secants.
     fn equal_share(&self, profile: &Profile, per_block: f64, choices: u32) -> f64 {
         let refused = |share: f64| {
             let x = per_block * model::powers(share, choices);
@@ -271,7 +278,7 @@ impl Planner {
         next
     }
 
-    /// A bid for the same shape, by the chain.
+    /// A bid for the same shape, computed by the chain.
     fn computed<S: Scheme>(&self, bid: Bid) -> Option<Bid> {
         if S::RULE == Rule::Counter { self.look::<S>(bid.shape, How::Computed) } else { Some(bid) }
     }
@@ -307,7 +314,8 @@ impl Planner {
             (Some(_), None) => held(&params) as f64,
             _ => libm::log(forecast.rate.max(1e-300)),
         };
-        // What reads more than it may, or has subtables that are too small, is the worse the more so.
+        // A filter that reads more than allowed, or whose subtables are too small, costs more in
+        // proportion.
         let mut beyond = (forecast.miss - self.reads).max(0.0);
         let share = params.layout().ratio as f64 / ONE as f64;
         let last = model::mht_sizes(share, shape.choices).pop().unwrap_or(1.0);
@@ -319,13 +327,13 @@ impl Planner {
             beyond = 0.0;
         }
         if self.policy != Policy::Grow as u64 {
-            // What finds no room is not in the model.
+            // The model does not include keys that find no room in the list.
             beyond += (forecast.list - params.layout().list as f64).max(0.0) / self.keys as f64;
         }
         Some(Bid { shape, blocks, cost: cost + libm::fabs(cost) * 10.0 * beyond })
     }
 
-    /// About how many blocks reach a rate: a straight line through two points of ln(rate), again and again.
+    /// About how many blocks reach the rate `asked`, by secants of ln(rate).
     fn blocks_for<S: Scheme>(
         &self,
         asked: f64,
@@ -350,7 +358,8 @@ impl Planner {
         (libm::fabs(at_high) < 0.2 || high <= 1.0 || high - low < 1.0).then_some(high as u64)
     }
 
-    /// The params of the best bid; for a rate with the fewest blocks that keep it.
+    /// The params of the best bid. Where a rate is asked for, they have the fewest blocks that
+    /// reach it.
     fn finish<S: Scheme>(&self, bid: &Bid) -> Option<BalancedParams<S>> {
         let two = S::RULE == Rule::Least && bid.shape.choices > 1;
         let profile = self.profile::<S>(bid.shape, bid.blocks.max(1) as f64, How::Computed)?;
@@ -382,7 +391,7 @@ impl Planner {
             step *= 2;
         }
         if S::RULE == Rule::Least && high > 10_000 {
-            // Within a thousandth; every look at these takes long.
+            // This is within a thousandth of the best, and to look further would take long.
             return params(high);
         }
         let mut low = high;
@@ -390,7 +399,8 @@ impl Planner {
             low = low.saturating_sub(step).max(least);
             step *= 2;
         }
-        // What is promised comes from the params alone: that it agrees is made sure of.
+        // The prediction that users see is computed from the params alone, so it must reach the
+        // rate too.
         let mut blocks = first_true(low, high, kept)?;
         while predicted(blocks)? > asked {
             blocks = blocks.checked_add(blocks / 10_000 + 1).filter(|&more| more <= MAX_BLOCKS)?;
@@ -399,13 +409,13 @@ impl Planner {
     }
 }
 
-/// Bits of memory with so many entries in the list.
+/// Bits of memory with `entries` entries in the list.
 fn held_bits<S: Scheme>(params: &BalancedParams<S>, entries: u64) -> u64 {
     let slots = slots_for(params.layout().list, entries);
     params.bits().next_multiple_of(Line::BITS).saturating_add(slots.saturating_mul(64))
 }
 
-/// What a filter with these params and so many keys will do.
+/// What a filter with these params and `keys` keys will do.
 pub(super) fn predict<S: Scheme>(params: &BalancedParams<S>, keys: u64) -> Prediction {
     let layout = params.layout();
     let per_block = keys as f64 / layout.blocks as f64;

@@ -10,7 +10,7 @@ use super::{Bid, FEW_BLOCKS, How, Planner, Shape, TRIED_CHOICES};
 use crate::address::MAX_BLOCK_PROBES;
 
 impl Planner {
-    /// The best bid of all shapes, and beside it the best whose blocks never refuse.
+    /// The best bid of all shapes, and the best bid whose blocks never refuse.
     pub(super) fn best<S: Scheme>(&self) -> [Option<Bid>; 2] {
         let few = self.estimate() < FEW_BLOCKS as f64;
         if S::RULE == Rule::Least {
@@ -37,7 +37,7 @@ impl Planner {
             (None, _) => 1..=S::MOST_CHOICES.min(TRIED_CHOICES),
         };
         let balanced = tried.map(|choices| {
-            // What was best for one number of bits is nearly so for the next.
+            // The best limit for one number of bits is near the best for the next.
             let near = Cell::new(None);
             self.climb(|hashes| {
                 let bid = match self.accesses {
@@ -63,7 +63,8 @@ impl Planner {
         }
     }
 
-    /// The best k, from a good guess up or down.
+    /// The bid with the best k. The search starts at a good guess, and goes up and down from
+    /// there.
     fn climb(&self, bid: impl Fn(u32) -> Option<Bid>) -> Option<Bid> {
         if let Some(hashes) = self.hashes {
             return bid(hashes);
@@ -76,7 +77,7 @@ impl Planner {
         let start = libm::round(guess).clamp(1.0, MAX_BLOCK_PROBES.into()) as u32;
         let (mut low, mut high) = (start, start);
         best = least([best, bid(start)].into_iter());
-        // On while it gets better, first up, then down.
+        // Goes on while bids get better, first up, then down.
         while high < MAX_BLOCK_PROBES {
             high += 1;
             match (bid(high), best) {
@@ -96,7 +97,7 @@ impl Planner {
         best
     }
 
-    /// The range in which limits are looked for.
+    /// The range of limits to search.
     fn limits<S: Scheme>(&self) -> (f64, f64) {
         let per_block = self.keys as f64 / self.estimate();
         match S::RULE {
@@ -111,7 +112,7 @@ impl Planner {
         }
     }
 
-    /// The best limit by golden sections, perhaps near a known one.
+    /// The bid with the best limit, by golden sections; near `near`, if that is given.
     fn cut<S: Scheme>(&self, hashes: u32, choices: u32, near: Option<f64>) -> Option<Bid> {
         const SECTION: f64 = 0.381_966_011_250_105_2;
         let bid = |limit: f64| self.bid::<S>(Shape { hashes, choices, limit });
@@ -128,7 +129,7 @@ impl Planner {
         while high - low > enough {
             let lower = match (at_left, at_right) {
                 (Some(left), Some(right)) => left.cost <= right.cost,
-                // Too low a limit fills the list with more than there is room for.
+                // If the limit is too low, there is no room for all that the list would take.
                 (left, _) => left.is_some(),
             };
             if lower {
@@ -144,7 +145,7 @@ impl Planner {
         least([at_left, at_right].into_iter())
     }
 
-    /// The limit at which an insertion reads so many blocks.
+    /// The bid with the limit at which an insertion reads `accesses` blocks.
     fn with_accesses<S: Scheme>(&self, hashes: u32, choices: u32, accesses: f64) -> Option<Bid> {
         let (mut low, mut high) = self.limits::<S>();
         let shape = |limit: f64| Shape { hashes, choices, limit };
@@ -160,7 +161,7 @@ impl Planner {
         self.bid::<S>(shape(high))
     }
 
-    /// Two choices, or one, without limits.
+    /// The bid with one or two choices and blocks without a limit.
     fn two_choice_bid<S: Scheme>(&self, hashes: u32, choices: u32) -> Option<Bid> {
         let shape = Shape { hashes, choices, limit: 0.0 };
         if choices == 1 {
@@ -177,7 +178,7 @@ impl Planner {
             let cost = libm::log(filling.forecast(blocks).rate.max(1e-300));
             return Some(Bid { shape, blocks, cost });
         }
-        // One filling shows the rates of all sizes.
+        // One filling gives the rates of all sizes.
         let asked = self.asked?;
         let step = self.keys as f64 / self.estimate() / 64.0;
         let mut before = (0.0, 0.0);
@@ -186,7 +187,7 @@ impl Planner {
             filling.advance(per_block);
             let rate = filling.forecast(1).rate;
             if rate > asked {
-                // Between these two, on a straight line of logarithms.
+                // Interpolates the logarithms between these two.
                 let share = if before.1 > 0.0 {
                     libm::log(asked / before.1) / libm::log(rate / before.1)
                 } else {
