@@ -9,7 +9,7 @@ use tamis_testkit::hostile;
 fn bases() -> Vec<AnyFilter> {
     let hasher = Hasher::xxh3(7);
     let keys: Vec<_> = (1..=60_u64).map(|key| hasher.digest(&key.to_string())).collect();
-    let kinds = Kind::ALL.into_iter().filter(|kind| kind.can_insert());
+    let kinds = Kind::ALL.iter().copied().filter(|kind| kind.can_insert());
     kinds
         .map(|kind| {
             let params = AnyParams::plan(kind, &Goal::rate(60, 0.05)).expect("a plan");
