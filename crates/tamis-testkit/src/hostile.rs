@@ -97,8 +97,8 @@ fn strange(random: u64) -> u64 {
 }
 
 /// The bytes of a valid file after one to four changes, with valid checksums. Bytes, params and
-/// claimed lengths are changed; data is cut, extended or repeated. `None` if the header cannot be
-/// read any more.
+/// claimed lengths are changed; data is cut, extended or repeated. `None` if the header of `bytes`
+/// cannot be read.
 pub fn mutated(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
     let mut turn = 0;
     let mut random = || {

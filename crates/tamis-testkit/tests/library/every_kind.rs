@@ -1,5 +1,5 @@
-//! The laws for every kind that is in the list, by what it says it can do: a new kind is tested
-//! without a line here.
+//! The laws for every kind in the list, by what it says it can do: a new kind is tested without a
+//! line here.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tamis_report::keys::KeyStream;
 use tamis_report::memory;
 
 const ABSENT: u64 = 2000;
-/// Bytes that any work may take beside what grows with the filter.
+/// Bytes that any operation may take beside what grows with the filter.
 const SCRATCH: u64 = 32 << 10;
 
 /// Planned layouts of a kind: for no key, for one, two, some and more, at rates from high to low.
@@ -56,8 +56,8 @@ impl Case {
         self.params.build_from(self.label, &self.members).unwrap()
     }
 
-    /// Whether the same keys in any order make the same content. Balanced kinds are first come,
-    /// first served.
+    /// Whether the same keys in any order make the same content. In balanced kinds the first keys
+    /// take the first places.
     fn forgets_order(&self) -> bool {
         !self.kind.name().starts_with("balanced")
     }
@@ -159,7 +159,7 @@ fn bytes_are_faithful_and_in_place() {
             assert_eq!(read, filter, "{kind:?}");
             assert_eq!(read.encode().to_vec(), bytes, "{kind:?} is written otherwise");
             assert_eq!(unpacked, filter, "{kind:?}");
-            // How identities lie in memory is not part of the packed form.
+            // The packed form does not say where identities are in memory.
             assert_eq!(
                 unpacked.pack(Effort::Best).to_vec(),
                 packed,
@@ -201,7 +201,7 @@ fn merges_and_deltas_give_what_insertions_give() {
     });
 }
 
-/// Everything is asked for on this thread, and given back.
+/// All memory is allocated on this thread, and freed.
 #[test]
 fn footprint_is_memory_and_no_work_takes_much_more() {
     for_every_kind(|case| {
@@ -209,7 +209,7 @@ fn footprint_is_memory_and_no_work_takes_much_more() {
         let before = memory::held();
         let filter = case.params.build_from(case.label, members).unwrap();
         let held = memory::held() - before;
-        // Partitioned filters are built by several threads, and each has its own account.
+        // Partitioned filters are built by several threads, and memory is counted for each thread.
         if *kind != Kind::Partitioned {
             assert_eq!(filter.footprint() as i64, 8 * held, "{kind:?}");
         }

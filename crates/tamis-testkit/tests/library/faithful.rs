@@ -1,12 +1,12 @@
-//! Law 8 for the kinds that keep identities, however far past their plan: what is saved is what is
-//! loaded, and saving that gives the same bytes again.
+//! Law 8 for the kinds that keep identities, with any number of keys beyond the plan: decoding
+//! gives the filter that was encoded, which gives the same bytes again.
 
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::dleft::DLeftParams;
 use tamis::rank_indexed::{Rank, RankParams, Variant};
 use tamis::{BlockedRank, DLeft, Digest, Effort, Hasher, Insert, Limits, Params, RankSet, Stored};
 
-/// Small numbers without a pattern, the same in every run.
+/// Small pseudorandom numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -15,7 +15,8 @@ impl Dice {
         (self.0 >> 33) % end
     }
 
-    /// Digests of a narrow range, which fall into few buckets, or of all; some come often.
+    /// Digests of a narrow range, which fall into few buckets, or of the whole range. Some come
+    /// often.
     fn digests(&mut self, most: u64) -> Vec<Digest> {
         let (start, shift) = (self.below(1 << 31) << 33, [0, 0, 3, 12, 40][self.below(5) as usize]);
         let often = self.below(3) * 7;

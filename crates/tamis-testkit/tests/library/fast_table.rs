@@ -1,4 +1,4 @@
-//! Fast hash tables against an exact map: every operation, every invariant, every layout.
+//! Fast hash tables beside an exact map: every operation, every invariant, every layout.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use tamis::{Digest, Hasher};
 use tamis_report::keys::KeyStream;
 use tamis_report::memory;
 
-/// Small numbers without a pattern, the same in every run.
+/// Small pseudorandom numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -24,8 +24,8 @@ fn table<V, L: Layout>(buckets: u64, hashes: u32) -> FastTable<u64, V, L> {
     FastTable::new(TableParams::new(buckets, hashes).unwrap(), Hasher::xxh3(3)).unwrap()
 }
 
-/// Buckets, hash functions and keys: everything in one bucket; functions that agree all the time;
-/// short of buckets, with counters beyond 15; as planned; more functions than make sense.
+/// Buckets, hash functions and keys. All keys in one bucket; functions that often agree; few
+/// buckets, with counters above 15; as planned; more functions than make sense.
 const SHAPES: [(u64, u32, u64); 5] =
     [(1, 3, 40), (5, 16, 24), (13, 3, 120), (256, 3, 100), (300, 10, 80)];
 
@@ -38,7 +38,7 @@ fn agrees_with_an_exact_map<L: Layout>() {
         let mut widest = 0;
         for step in 0..30_000 {
             let key = dice.below(keys);
-            // Filling and emptying in turn, so that all sizes are met.
+            // Fills and empties in turn, so that all sizes occur.
             if dice.below(10) < if step / 3000 % 2 == 0 { 6 } else { 4 } {
                 assert_eq!(table.insert(key, step).unwrap(), truth.insert(key, step));
             } else {
@@ -227,7 +227,7 @@ fn a_planned_table_allocates_nothing_for_an_item() {
     for key in 1..5000_u64 {
         table.insert(key, key).unwrap();
     }
-    // Links are reserved ahead in one piece; what is held is the plan's.
+    // Links are reserved at once, so exactly the planned memory is held.
     assert_eq!(memory::held(), before);
     assert_eq!(memory::largest(), 0);
 }

@@ -53,7 +53,7 @@ fn golden_files_to_be_used_in_place_hold_the_filters_beside_them() {
         let shared: SharedBytes = Arc::new(bytes);
         let opened = AnyFilter::open(&shared).unwrap();
         opened.validate().unwrap();
-        // What is not used where it lies: how the second level is cut, and what found no cell.
+        // What is not used in place: the layout of the second level, and the overflow.
         assert!(opened.footprint() <= 8 * 1024, "{path:?} {}", opened.footprint());
         assert_eq!((&opened, &AnyFilter::BlockedRank(loaded)), (&beside, &beside), "{path:?}");
         for key in (0..20_000_u64).map(|number| number.to_string()) {

@@ -31,8 +31,8 @@ fn every_truncation_and_every_changed_byte_is_refused() {
     }
 }
 
-/// Behind the checksums: every byte of every golden file changed and every checksum made right
-/// again. What is then accepted keeps its laws.
+/// Changes every byte of every golden file and makes the checksums valid again. What is then
+/// accepted keeps its laws.
 #[test]
 fn changes_behind_right_checksums_are_refused_or_harmless() {
     for path in golden_files() {
@@ -48,7 +48,7 @@ fn changes_behind_right_checksums_are_refused_or_harmless() {
                 filter.validate().unwrap();
                 let digest = filter.hasher().digest("a stranger");
                 if let Some(insert) = filter.as_insert() {
-                    // A filter whose policy says so may be full, and then says so.
+                    // By its policy a filter may be full, and then insertion fails.
                     let taken = insert.insert_digest(digest).is_ok();
                     assert!(!taken || filter.contains_digest(digest));
                 }
@@ -59,9 +59,9 @@ fn changes_behind_right_checksums_are_refused_or_harmless() {
     }
 }
 
-/// Every golden file, in every form, changed at random behind right checksums: `TAMIS_HOSTILE`
-/// inputs, or a few thousand. Peaks are watched while they are read and while what is accepted is
-/// used.
+/// Every golden file, in every form, changed at random with valid checksums: `TAMIS_HOSTILE`
+/// inputs, or a few thousand. The most memory held is checked while they are read, and while what
+/// is accepted is used.
 #[test]
 fn mutated_files_stay_within_the_limit() {
     let inputs = std::env::var("TAMIS_HOSTILE")
@@ -143,7 +143,7 @@ fn lies_with_a_right_checksum_are_refused_by_name() {
 
 #[test]
 fn a_claim_of_two_to_the_sixty_bits_allocates_nothing() {
-    // Everything consistent: params, table, offset; only the data is not there.
+    // Everything is consistent, params, table and offset; only the data is missing.
     let bytes = sample(Kind::Blocked);
     let (blocks, entry) = (48, 48 + 24);
     for stored in [1_u64 << 57, 1 << 44, 1 << 30] {
@@ -191,7 +191,7 @@ fn another_kind_is_named() {
 
 #[test]
 fn large_filters_are_checked_chunk_by_chunk() {
-    // Three chunks and a bit: a change in any of them is found, and named as data.
+    // Three chunks and a part of one: a change in any of them is found, and reported as data.
     let params = tamis::bloom::BloomParams::new(8 * (3 << 20) + 77, 1).unwrap();
     let filter = Bloom::new(params, Hasher::default()).unwrap();
     let mut bytes = filter.encode().to_vec();
@@ -204,8 +204,8 @@ fn large_filters_are_checked_chunk_by_chunk() {
     }
 }
 
-/// Counts beside the cells may be any numbers, and those of one identity may go beyond all of
-/// them.
+/// Counts in the overflow may be any numbers, and the sum of those of one identity may exceed all
+/// numbers.
 #[test]
 fn counts_that_overflow_are_as_many_as_can_be_said() {
     let params = tamis::dleft::DLeftParams::new(2, 4, 4, 8, 1).unwrap();
@@ -223,8 +223,8 @@ fn counts_that_overflow_are_as_many_as_can_be_said() {
     assert_eq!(forged.count("often"), Some(u64::MAX));
 }
 
-/// A file that is opened in place is not checked: whatever its blocks say, questions and
-/// insertions end without a panic.
+/// A file that is opened in place is not checked: whatever its blocks hold, lookups and insertions
+/// end without a panic.
 #[test]
 fn bytes_opened_in_place_may_lie_and_do_no_harm() {
     for path in golden_files() {

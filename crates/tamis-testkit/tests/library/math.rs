@@ -1,5 +1,5 @@
-//! The mathematics of the library and the statistics of the report, against values computed with
-//! mpmath 1.3 at 50 or more digits.
+//! The mathematics of the library and the statistics of the report, compared with values computed
+//! with mpmath 1.3 at 50 or more digits.
 //!
 //! The logarithms are natural, and every decimal argument stands for the f64 it parses to. The
 //! mpmath expression of each table stands above it.
@@ -272,8 +272,8 @@ const POWERS: &[(u64, u64, u32, f64)] = &[
     (1000000000, 700000000, 20, 1.0927424731058657e-06),
 ];
 
-/// The relative error of a probability whose logarithm is `got` where it should be `want`.
-/// Logarithms near 0 are held to their own size, so that a complement must be exact as well.
+/// The relative error of a probability whose logarithm is `got` where it should be `want`. For
+/// logarithms near 0 it is relative to the logarithm, so that a complement must be exact as well.
 fn log_error(got: f64, want: f64) -> f64 {
     let size = want.abs().min(1.0);
     if got == want { 0.0 } else { (got - want).abs() / size }
@@ -386,7 +386,7 @@ fn factorials_and_binomial_coefficients() {
     }
     assert_eq!((ln_choose(7, 0), ln_choose(7, 7)), (0.0, 0.0));
     assert_eq!(ln_choose(3, 4), f64::NEG_INFINITY);
-    // What everything here is built on.
+    // All functions here depend on this one.
     assert!((libm::lgamma(21.0) - 2432902008176640000f64.ln()).abs() < 1e-13);
     assert!((libm::lgamma(0.5) - 0.5 * std::f64::consts::PI.ln()).abs() < 1e-15);
 }
@@ -397,7 +397,7 @@ fn intervals_match_the_references() {
         let got = exact_interval(successes, trials, confidence);
         let errors = (relative_error(got.0, low), relative_error(got.1, high));
         assert!(errors.0 <= 1e-9 && errors.1 <= 1e-9, "{successes} of {trials}: {errors:?}");
-        // The other end of the scale is as sharp: the upper end from 1, through its complement.
+        // The upper end is as exact: it is 1 less the lower end of the complement.
         let mirror = exact_interval(trials - successes, trials, confidence);
         assert!((got.0 + mirror.1 - 1.0).abs() < 1e-15 && (got.1 + mirror.0 - 1.0).abs() < 1e-15);
     }

@@ -36,7 +36,7 @@ fn the_plain_filter_is_the_best_there_is() {
             margin.map_or(sent.most(), |margin| (sent.mean / (1.0 - margin)).ceil())
         };
         assert!(needed(plan.params) <= bytes as f64, "{plan:?}");
-        // As much memory as the plan has taken; more is not asked for.
+        // The comparison has as much memory as the plan has taken.
         let AnyParams::Bloom(taken) = plan.params else { panic!("{plan:?}") };
         let cap = taken.bits() + 1;
         let best = (1..=12)
@@ -63,8 +63,8 @@ fn the_plain_filter_is_the_best_there_is() {
     }
 }
 
-/// Table I of the paper has its filters in 8 bits for each key: there the shape is its own, and
-/// better than a plain one.
+/// Table I of the paper has filters in 8 bits for each key: the plan has their shape, and a lower
+/// rate than a plain filter.
 #[test]
 fn eight_bits_for_each_key() {
     let keys = 10_000;
@@ -79,8 +79,8 @@ fn eight_bits_for_each_key() {
     assert!((0.0177..0.0192).contains(&plan.predicted.rate), "{}", plan.predicted.rate);
 }
 
-/// Every kind's filter of such a goal is sent within it, snapshots and deltas, and uses what it
-/// may.
+/// The filter of every kind for such a goal keeps within it, snapshots and deltas, and uses what
+/// it may.
 #[test]
 fn messages_of_every_kind_keep_to_the_limit() {
     let (keys, trials) = (2_000, 3);
@@ -106,8 +106,8 @@ fn messages_of_every_kind_keep_to_the_limit() {
             };
             let most = plan.traffic.delta.unwrap_or(plan.traffic.snapshot).most();
             assert!(most <= bytes as f64, "{kind:?} {plan:?}");
-            // A rate a tenth lower does not fit, planned for as a rate; of the plain filter the
-            // test above says more.
+            // A plan for a rate that is a tenth lower does not fit. (For the plain filter the test
+            // above is stricter.)
             let lower = asked.clone().size(Size::Rate(plan.predicted.rate * 0.9));
             if let (Ok(lower), true) = (Plan::of(kind, &lower), kind != Kind::Bloom) {
                 let most = lower.traffic.delta.unwrap_or(lower.traffic.snapshot).most();
@@ -155,7 +155,7 @@ fn goals_that_cannot_be_had_are_refused() {
         let message = refused(&goal(1000, 10_000, Some(margin)));
         assert!(message.starts_with("margin"), "{message}");
     }
-    // A kind that is asked alone says whom to ask.
+    // The error of a kind that is planned alone says what to call instead.
     let alone = RankIndexed::plan(&goal(1000, 10_000, None)).unwrap_err();
     assert!(matches!(alone, PlanError::Message { kind: "rank-indexed" }), "{alone}");
 }

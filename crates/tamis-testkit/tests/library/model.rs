@@ -34,8 +34,8 @@ fn alike(bits: u32, number: u64) -> Step {
     Step::Insert(keys(Shape::Alike(bits), number), 0)
 }
 
-/// Buckets, locations, fingerprint, extra, capacity, groups; the levels as a plan would choose
-/// them.
+/// Runs `steps` on a table with these buckets, locations, fingerprint, extra, capacity and groups,
+/// and with the levels that a plan would choose.
 fn rank(kind: Kind, frame: [u64; 6], steps: &[Step]) {
     let [buckets, locations, fingerprint, extra, capacity, groups] = frame;
     let [locations, fingerprint, extra] = [locations, fingerprint, extra].map(|value| value as u32);
@@ -43,7 +43,8 @@ fn rank(kind: Kind, frame: [u64; 6], steps: &[Step]) {
     replay(kind, &params.values(), 1, steps);
 }
 
-/// Blocks, locations, cells, fingerprint, capacity; what lies behind as a plan would choose it.
+/// Runs `steps` on a filter with these blocks, locations, cells, fingerprint and capacity, and
+/// with the back table that a plan would choose.
 fn blocked_rank(front: [u64; 5], steps: &[Step]) {
     let [blocks, locations, cells, fingerprint, capacity] = front;
     let [locations, cells, fingerprint] = [locations, cells, fingerprint].map(|value| value as u32);
@@ -72,7 +73,7 @@ fn what_outgrows_every_layout_takes_the_memory_that_is_predicted() {
     replay(Kind::RankMap, &values, 3360, &steps);
 }
 
-/// How long the trimmed form is depends on where identities lie, which the packed form does not
+/// The length of the trimmed form depends on where identities are, which the packed form does not
 /// say.
 #[test]
 fn the_shorter_form_is_the_shorter_one_when_read_back() {
@@ -105,7 +106,8 @@ fn merging_grows_as_inserting_does() {
     let merge = |number| Step::Merge(keys(Shape::Fresh, number), Partner::Alike);
     blocked_rank([40, 7, 38, 9, 16], &[merge(33)]);
     blocked_rank([9, 15, 5, 11, 3], &[fresh(7), merge(0)]);
-    // From room for one key to room for hundreds, behind blocks that grow no more.
+    // The back table grows from room for one key to room for hundreds, while the blocks grow no
+    // more.
     blocked_rank([1, 24, 18, 8, 6], &[fresh(2865), merge(12)]);
     blocked_rank([1, 54, 21, 4, 4], &[fresh(186), Step::Shards(keys(Shape::Fresh, 85), 1)]);
 }

@@ -1,12 +1,12 @@
-//! Runge-Kutta steps that are doubled until they agree: where they converge, and where they
-//! cannot.
+//! Runge-Kutta runs with steps that are doubled until they agree: where they converge, and where
+//! not.
 
 use tamis::internals::math::ode::rk4;
 
 /// [`rk4_checked`] gives up after doubling its steps this often.
 const MAX_DOUBLINGS: u32 = 14;
 
-/// Components below this are zero as far as agreement goes: denormals hold no digits to compare.
+/// Components below this count as zero: denormal numbers have no digits to compare.
 const NEGLIGIBLE: f64 = 1e-290;
 
 /// Step doubling did not bring two runs into agreement.
@@ -14,7 +14,8 @@ const NEGLIGIBLE: f64 = 1e-290;
 struct NotConverged {
     /// Steps of the finest run.
     steps: usize,
-    /// Largest relative difference between the two finest runs; NaN if a run left the reals.
+    /// The largest relative difference between the two finest runs; NaN if a run has a component
+    /// that is not finite.
     difference: f64,
 }
 
@@ -28,10 +29,10 @@ impl std::fmt::Display for NotConverged {
     }
 }
 
-/// Like [`rk4`], with the steps doubled until a run and the one before agree within the relative
-/// `tolerance` in every component by its own size, however small. Returns the steps of the finest
-/// run, whose result is then in `state`; without convergence after 14 doublings `state` keeps its
-/// initial value.
+/// Like [`rk4`], with steps that are doubled until a run and the one before agree to within the
+/// relative `tolerance` in every component, however small. Returns the steps of the finest run,
+/// and leaves its result in `state`. Fails after 14 doublings, and `state` keeps its initial
+/// value.
 fn rk4_checked(
     mut derivative: impl FnMut(f64, &[f64], &mut [f64]),
     state: &mut [f64],
@@ -90,7 +91,7 @@ fn rk4_checked_holds_small_components_to_their_own_size() {
     let steps = rk4_checked(decay, &mut state, 0.0, 1.0, 4, 1e-9).unwrap();
     assert!(steps > 64);
     assert!((state[1] / (-62f64).exp() - 1.0).abs() < 1e-9);
-    // A component that stays at zero or among the denormals does not stand in the way.
+    // A component that stays at zero or denormal does not prevent agreement.
     let mut state = [0.0, 1e-295];
     assert!(rk4_checked(decay, &mut state, 0.0, 1.0, 4, 1e-9).is_ok());
 }
@@ -102,7 +103,7 @@ fn rk4_checked_reports_what_it_cannot_follow() {
     let error: NotConverged = rk4_checked(stiff, &mut state, 0.0, 1.0, 1, 1e-9).unwrap_err();
     assert_eq!((state[0], error.steps), (1.0, 1 << 14));
     assert!(error.to_string().contains("16384"));
-    // A solution that leaves the reals: y' = y^2 from 1 is infinite at 1.
+    // A solution that becomes infinite: y' = y^2 from 1 does so at 1.
     let blow_up = |_: f64, y: &[f64], slope: &mut [f64]| slope[0] = y[0] * y[0];
     assert!(rk4_checked(blow_up, &mut state, 0.0, 2.0, 8, 1e-9).is_err());
 }

@@ -1,5 +1,5 @@
-//! The optimiser against all shapes of small filters, its margins against random filters, and its
-//! corners.
+//! The optimiser compared with all shapes of small filters, its margins with random filters, and
+//! extreme demands.
 
 use tamis::Digest;
 use tamis::bloom::BloomParams;
@@ -45,8 +45,7 @@ fn nothing_beats_the_optimum() {
                 assert_eq!(found.is_some(), best.is_some(), "{message:?} {cap} {asked}");
                 let (Some(found), Some(best)) = (found, best) else { continue };
                 assert!(found.rate <= asked && found.positions <= cap);
-                // k is chosen in the limit, so that with few keys the second best may be taken for
-                // the best.
+                // k is chosen in the limit, so with few keys the second best may be chosen.
                 assert!(entropy_bits(&demand, &found) <= best.3 * 1.002, "{found:?} {best:?}");
             }
         }
@@ -77,7 +76,7 @@ fn margins_hold() {
         assert!(above(none.positions, none.hashes) > 100);
         if keys == 10_000 {
             assert_eq!(above(paper.positions, paper.hashes), 0);
-            // Here the paper's rule gives away more than five deviations do.
+            // Here the paper's rule costs more than a margin of five deviations.
             assert!(five.rate < paper.rate);
         }
         if keys == 200 {
@@ -109,7 +108,7 @@ fn deltas_and_counters() {
     let choice = least_bits(&capped, 0.0203345).unwrap();
     assert_eq!(choice.hashes, 2);
     assert!((entropy_bits(&capped, &choice) / keys as f64 - 1.31244).abs() < 1e-4);
-    // Of an unchanged set nothing is sent, and memory alone rules.
+    // Nothing is sent of an unchanged set, so only memory limits the rate.
     let unchanged = Demand { message: Message::Delta { changed: 0.0 }, ..demand };
     assert_eq!(least_rate(&unchanged, 0).unwrap().positions, 32 * keys);
     // A margin costs counters little.

@@ -1,11 +1,11 @@
-//! The optimiser against section 4 of the notes, and over the whole range it promises.
+//! The optimiser compared with section 4 of the notes, and over the whole range that it promises.
 
 use std::time::{Duration, Instant};
 
 use tamis::internals::rank_indexed::model::{Layout, overflow_bound, rate};
 use tamis::internals::rank_indexed::optimise::{Demand, fit, optimise};
 
-/// Lambda up to 3.5 is free; the notes' other column.
+/// The limit on lambda in one column of the notes; the other column has 3.5.
 const SHORT: f64 = 1.1;
 
 fn paper(keys: u64, max_lambda: f64) -> Demand {
@@ -51,7 +51,7 @@ fn section_four() {
             }
         }
     }
-    // The issue's own line.
+    // The sizes that were asked for.
     for (eps, most) in [(1e-2, 10.32), (1e-3, 14.03), (1e-4, 18.05)] {
         assert!(bits(&paper(100_000, SHORT), eps) <= most);
     }
@@ -86,7 +86,7 @@ fn figures_five_and_six() {
             assert!(bits <= noted + 0.0015, "{eps}: {bits} against {noted}");
         }
     }
-    // The break-even with the standard filter lies at 0.25%, with chains as long as they like.
+    // With chains of any length, the table takes as much as the standard filter at 0.25%.
     let standard = |eps: f64| -libm::log2(eps) / core::f64::consts::LN_2;
     assert!(bits(&paper(100_000, 3.5), 2.5e-3) < 12.478);
     assert!(bits(&paper(100_000, 3.5), 2e-3) < standard(2e-3));
@@ -131,7 +131,8 @@ fn sweep() {
             }
         }
     }
-    // The slowest once more, the least of a few: a loaded machine must not fail it.
+    // The slowest goal again, and the least of a few times: a busy machine must not make the test
+    // fail.
     let (_, keys, max_lambda, eps) = slowest;
     let again = || {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Counters that one key has driven far beyond all others.
+//! Counters that one key has raised far above all others.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ fn filter(width: u32, times: u64) -> CountingBloom {
     filter
 }
 
-/// What packing, or unpacking, may take: it took 19 and 28 seconds when every count was a plane.
+/// The time that packing or unpacking may take. They took 19 and 28 seconds when every count was a
+/// plane.
 const QUICK: Duration = Duration::from_millis(60);
 
 fn timed<T>(run: impl FnOnce() -> T) -> T {
@@ -40,7 +41,7 @@ fn one_key_that_comes_again_and_again_costs_milliseconds_and_a_few_bytes() {
             for effort in [Effort::Fast, Effort::Best] {
                 let packed = timed(|| filter.pack(effort).to_vec());
                 assert!(packed.len() as u64 <= filter.encode().len());
-                // Planes for a handful of counters, and three bytes for each of these.
+                // Planes for a few counters, and three bytes for each of these.
                 let most = even + even / 100 + 250;
                 assert!(packed.len() as u64 <= most, "{width} {times}: {} {even}", packed.len());
                 let again = timed(|| CountingBloom::decode(&packed, Limits::default()).unwrap());
@@ -69,7 +70,7 @@ fn deltas_of_such_a_key_are_as_short() {
     }
 }
 
-/// Counters that are all alike take no planes: so few bytes would ask for too many steps.
+/// Equal counters are not written as planes: the few bytes would stand for too large a sum.
 #[test]
 fn equal_counters_are_read_back_whatever_they_are() {
     for width in [1, 2, 4, 8, 16] {

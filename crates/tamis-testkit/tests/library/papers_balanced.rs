@@ -65,8 +65,8 @@ fn figure_two_the_bound() {
     close(few.loads[1], 0.01, 1e-12);
 }
 
-/// Taking away from the fullest blocks until the mean is right gives the bound: the proof of
-/// Theorem 1, as a linear programme solved greedily.
+/// To remove keys from the fullest blocks until the mean is right gives the bound: the proof of
+/// Theorem 1, as a linear program that is solved greedily.
 #[test]
 fn the_bound_is_what_greedy_removal_leaves() {
     for (r, a, gamma) in [(8.0, 1.2, 0.0), (8.0, 1.1, 0.02), (21.3, 1.2, 0.005), (1.0, 1.05, 0.0)] {
@@ -483,7 +483,7 @@ fn smaller_a_and_two_choices() {
 #[test]
 fn access_budget() {
     let (load, accesses, blocks) = (8.0, 1.1, 60_000.0);
-    // On the boundary everybody looks, outside nothing is possible.
+    // On the boundary every key looks at blocks; outside there is no solution.
     let least = mht_least_overflow(accesses, 3).unwrap();
     let (share, looking) = mht_budget(accesses, least, 3).unwrap();
     assert!((looking - 1.0).abs() < 1e-9 && (share - mht_share(accesses, 3).unwrap()).abs() < 1e-9);

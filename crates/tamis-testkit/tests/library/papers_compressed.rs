@@ -36,8 +36,8 @@ fn row(per_key: f64, hashes: u32, z: f64, f: f64, significant: i32) {
 #[track_caller]
 fn uncompressed(per_key: f64, hashes: u32, f: f64, significant: i32) {
     let shape = shape(per_key, hashes);
-    // The arrays that the paper takes for full are not quite: 5.545 hash functions would fill them
-    // to one half.
+    // The arrays that the paper takes as incompressible are not quite: 5.545 hash functions would
+    // fill them to one half.
     assert!(shape.entropy_bits(Message::Snapshot) <= per_key * N as f64);
     close(shape.entropy_bits(Message::Snapshot) / N as f64, per_key, 0.02);
     digits(shape.limit_rate(), f, significant);
@@ -383,8 +383,8 @@ fn list_forms() {
     close(libm::log2(92.0 * 1e6), 26.5, 0.0501);
 }
 
-/// Theorem 1: the chance that the number of zeros is far from its mean, by the exact law of empty
-/// bins and in filters that were built, beside the bound.
+/// Theorem 1: the chance that the number of zeros is far from its mean, by the exact distribution
+/// of empty bins and in filters that were built, compared with the bound.
 #[test]
 fn theorem_one() {
     // The paper's own filter, five real standard deviations away: 0.99 in the notes.
@@ -396,7 +396,7 @@ fn theorem_one() {
         let shape = Shape { positions, hashes, keys };
         let mut chances = vec![0.0; positions as usize + 1];
         chances[positions as usize] = 1.0;
-        // One throw after the other: it falls into one of the empty places, or into none.
+        // One throw after the other: it falls into an empty place or not.
         for _ in 0..u64::from(hashes) * keys {
             for zeros in 1..=positions as usize {
                 let falls = chances[zeros] * zeros as f64 / positions as f64;
