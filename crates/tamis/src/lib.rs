@@ -151,7 +151,7 @@ pub use sharded::Sharded;
 pub use spec::{
     Absent, AtMost, BuildError, Bytes, Full, Goal, Invalid, InvalidParam, Kind, Label, Limited,
     Limits, MergeError, Minimise, Mismatch, Operation, Params, PlanError, Prediction, ResizeError,
-    Size, Traffic, WireError,
+    Size, Traffic, UpdateError, WireError,
 };
 pub use stored::Stored;
 pub use wire::{ContentId, Encoded};

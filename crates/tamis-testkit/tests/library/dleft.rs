@@ -243,7 +243,7 @@ fn cells_carry_values() {
         assert!(flows.values(&flow).contains(&(flow % 5)));
         flows.update(&flow, flow % 5, flow % 5 + 1).unwrap();
     }
-    assert_eq!(flows.update(&3_u64, 0, 1), Err(Absent));
+    assert_eq!(flows.update(&3_u64, 0, 1), Err(Absent.into()));
     let copy = DLeft::decode(&flows.encode().to_vec(), Limits::default()).unwrap();
     let packed = DLeft::decode(&flows.pack(Effort::Best).to_vec(), Limits::default()).unwrap();
     assert!(copy == flows && packed == flows);

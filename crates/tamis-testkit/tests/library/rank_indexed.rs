@@ -323,7 +323,7 @@ fn maps_keep_values_also_of_keys_that_share_an_identity() {
         map.update(&key, value(key), value(key) ^ 5).unwrap();
         assert!(map.values(&key).contains(&(value(key) ^ 5)));
     }
-    assert_eq!(map.update(&0_u64, 4095, 1), Err(Absent), "no such old value");
+    assert_eq!(map.update(&0_u64, 4095, 1), Err(Absent.into()), "no such old value");
     let copy = RankMap::decode(&map.encode().to_vec(), Limits::default()).unwrap();
     assert_eq!(copy.content_id(), map.content_id());
     for key in 0..300_u64 {

@@ -149,13 +149,17 @@ impl Place for Pruned {
 }
 
 impl<K: Key, V> FastTable<K, V> {
-    /// Writes to `found` the value of each of `keys`. Both must have the same length. It is
-    /// quicker than asking one by one: counters, heads of lists and items are each fetched ahead
-    /// for several keys.
+    /// Writes to `found` the value of each of `keys`. It is quicker than asking one by one:
+    /// counters, heads of lists and items are each fetched ahead for several keys.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is not as long as `keys`.
     pub fn get_many<'a, Q: Key>(&'a self, keys: &[Q], found: &mut [Option<&'a V>])
     where
         K: Borrow<Q>,
     {
+        assert_eq!(keys.len(), found.len(), "a place for each key");
         for (keys, found) in keys.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
             let mut digests = [Digest(0); AHEAD];
             for (digest, key) in digests.iter_mut().zip(keys) {

@@ -16,7 +16,7 @@ use crate::filter::{Count, Filter, Remove};
 use crate::key::Key;
 use crate::spec::{
     Absent, Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, Operation, Params, PlanError,
-    Prediction, ResizeError, WireError,
+    Prediction, ResizeError, UpdateError, WireError,
 };
 use crate::wire::{Frame, Payload};
 
@@ -301,15 +301,20 @@ impl<T: Carries> Identities<T> {
 
     /// Changes the value of one occurrence of `key` from `old` to `new`. Only an entry with the
     /// value `old` is changed, so that another key with the same identity keeps its own.
-    pub fn update<K: Key + ?Sized>(&mut self, key: &K, old: u64, new: u64) -> Result<(), Absent> {
+    pub fn update<K: Key + ?Sized>(
+        &mut self,
+        key: &K,
+        old: u64,
+        new: u64,
+    ) -> Result<(), UpdateError> {
         let place = self.table.place(self.hasher().digest(key));
         let (old, new) = (old & self.max_value(), new & self.max_value());
         self.table.remove(place, Some(old))?;
         // Something has just left its place, so this fails only if nothing at all can be
         // allocated. Then the old entry goes back where it was.
-        if self.table.insert(place, new).is_err() {
+        if let Err(full) = self.table.insert(place, new) {
             let _ = self.table.insert(place, old);
-            return Err(Absent);
+            return Err(full.into());
         }
         Ok(())
     }

@@ -23,6 +23,18 @@ pub struct Full {
 #[error("the key is not in the filter")]
 pub struct Absent;
 
+/// The value of a key was not changed; the filter is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// The key is not in the filter with the old value.
+    #[error(transparent)]
+    Absent(#[from] Absent),
+    /// There is no memory for the new value.
+    #[error(transparent)]
+    Full(#[from] Full),
+}
+
 /// Two filters cannot be combined. Neither has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the filters differ in {field}: {left} and {right}")]

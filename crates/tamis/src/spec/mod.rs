@@ -15,7 +15,9 @@ mod reading;
 
 pub use at_most::{AtMost, Limited};
 pub(crate) use budget::Budget;
-pub use errors::{Absent, BuildError, Full, Invalid, MergeError, Mismatch, ResizeError};
+pub use errors::{
+    Absent, BuildError, Full, Invalid, MergeError, Mismatch, ResizeError, UpdateError,
+};
 pub use goal::{Goal, Minimise, Operation, Size};
 pub use kind::Kind;
 pub use label::Label;
