@@ -100,9 +100,8 @@ impl Setting {
     fn filters(self, effort: Effort) -> u64 {
         let needed = match self {
             Self { groups: ..350, .. } => 8,
-            Self { keys: 1600.., .. }
-            | Self { candidates: 3000.., .. }
-            | Self { groups: 2000.., .. } => 30,
+            Self { groups: 2000.., .. } => 34,
+            Self { keys: 1600.., .. } | Self { candidates: 3000.., .. } => 30,
             _ => 20,
         };
         match (effort, self.in_quick_run()) {
