@@ -107,7 +107,8 @@ pub(super) fn asked(kind: Kind, rate: f64, effort: Effort) -> Experiment {
     // Partitioned filters take seconds to build: there are fewer, with more queries for each.
     let (filters, queries) = match kind {
         Kind::Partitioned => (effort.pick(1, 1, 8), 2.5 * queries),
-        _ => (effort.pick(1, 8, 64), queries),
+        // At low rates filters differ more.
+        _ => (effort.pick(1, 8, if rate < 5e-4 { 80 } else { 64 }), queries),
     };
     let queries = (queries / filters as f64) as u64;
     experiment(Purpose::Asked, kind, rate, filters, queries)
