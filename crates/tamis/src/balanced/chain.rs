@@ -17,7 +17,7 @@
 //! few rows: at low rates, e is 0 for nearly all blocks. In every row only a narrow band of s has
 //! blocks.
 //!
-//! Tested by `tests/balanced.rs` and `tests/rates.rs`.
+//! Tested by `tests/library/balanced.rs` and `tests/library/rates.rs`.
 
 use alloc::vec;
 use alloc::vec::Vec;

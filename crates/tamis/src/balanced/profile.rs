@@ -15,7 +15,7 @@
 //! is not quite Poisson. Here both are counted. For a filter with one choice the result is exact
 //! for any number of keys.
 //!
-//! Tested by `tests/balanced.rs` and `tests/rates.rs`.
+//! Tested by `tests/library/balanced.rs` and `tests/library/rates.rs`.
 
 use alloc::vec::Vec;
 

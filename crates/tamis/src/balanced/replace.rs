@@ -10,7 +10,7 @@
 //! of keys for each block. So a small filter is built twice and compared, which takes some
 //! milliseconds. Its keys are pseudorandom, and the same on every machine.
 //!
-//! Tested by `tests/traffic.rs`.
+//! Tested by `tests/library/traffic.rs`.
 
 use alloc::vec::Vec;
 

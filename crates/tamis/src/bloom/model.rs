@@ -12,7 +12,7 @@
 //! **Plain and counting.** An absent key is answered yes when all its k throws hit positions in
 //! use. So the rate is E[(X/m)^k]. This is exact for independent throws, which
 //! [`probes`](crate::address::probes) imitates. The textbook form (1 - e^(-kn/m))^k ignores that X
-//! varies, and is too low for small m. Tested by `tests/rates.rs`.
+//! varies, and is too low for small m. Tested by `tests/library/rates.rs`.
 //!
 //! **Blocked.** The load of a block is binomial(n, 1/b). A block with j keys answers yes to an
 //! absent key with the chance phi(j) = E[(X/B)^k], where X is taken after jk throws into B bins.

@@ -4,7 +4,7 @@
 //! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for
 //! Counting Bloom Filters", ESA 2006, with the recomputation and the errata of
 //! `checked-dleft-compressed-partitioned.md` ("the notes"), sections 1 and 3. The tests named
-//! below are in `tests/papers_dleft.rs`.
+//! below are in `tests/library/papers_dleft.rs`.
 //!
 //! | symbol | meaning |
 //! |---|---|

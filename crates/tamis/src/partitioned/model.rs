@@ -27,9 +27,9 @@
 //!
 //! The fill is accurate to 0.1% where groups have tens of keys and set few of the bits, to 0.5%
 //! for a few large groups, and to 1.5% for groups of two or three keys, whatever the functions.
-//! `tests/partitioned.rs` and `tests/papers_partitioned.rs` compare it with measured fills. The
-//! spread between filters is taken from the plain filter; where groups have tens of keys it is
-//! really about half of that.
+//! `tests/library/partitioned.rs` and `tests/library/papers_partitioned.rs` compare it with
+//! measured fills. The spread between filters is taken from the plain filter; where groups have
+//! tens of keys it is really about half of that.
 
 use alloc::vec::Vec;
 

@@ -18,8 +18,8 @@
 //! The replaced keys are random. The other keys keep their order, and a new key takes the position
 //! of the one that it replaces. The order matters to balanced kinds alone. These are built anew,
 //! and early keys move more than late ones: replacing the oldest keys takes more bytes than
-//! predicted here, replacing the newest fewer. `tests/traffic.rs` compares the predictions with
-//! snapshots and deltas of every kind.
+//! predicted here, replacing the newest fewer. `tests/library/traffic.rs` compares the
+//! predictions with snapshots and deltas of every kind.
 
 pub(crate) mod model;
 
