@@ -43,6 +43,13 @@ pub(super) fn may_refuse(params: &AnyParams) -> bool {
     params.named().iter().any(|&(name, value)| name == "policy" && value == 1)
 }
 
+/// The number of blocks of a balanced kind, whose full blocks list all later keys; `None` for
+/// other kinds.
+pub(super) fn lists_by_block(params: &AnyParams) -> Option<u64> {
+    let value = |wanted| params.named().iter().find(|&&(name, _)| name == wanted).map(|it| it.1);
+    value("policy").and(value("blocks"))
+}
+
 /// The largest value; `None` where there are none.
 pub(super) fn max_value(filter: &AnyFilter) -> Option<u64> {
     match filter {

@@ -73,6 +73,15 @@ fn what_outgrows_every_layout_takes_the_memory_that_is_predicted() {
     replay(Kind::RankMap, &values, 3360, &steps);
 }
 
+/// With one block the list of a balanced filter is all or nothing; its mean says little.
+#[test]
+fn one_full_block_lists_most_keys() {
+    let fresh = |seed, number| Step::Insert(Keys { shape: Shape::Fresh, seed, number }, 0);
+    let values = [1, 256, 31, 1, 0, 31, 4_294_967_296, 35, 0];
+    let steps = [fresh(13_478_012_970_629_962_874, 284), fresh(135_189_864, 4)];
+    replay(Kind::BalancedSingle, &values, 1, &steps);
+}
+
 /// The length of the trimmed form depends on where identities are, which the packed form does not
 /// say.
 #[test]

@@ -14,8 +14,12 @@ const MOST_MEMORY: f64 = 2.0;
 /// Bytes beyond that for lists that start small and double. They matter in the smallest filters
 /// only.
 const SLACK: u64 = 1024;
-/// Bytes that a key which was not drawn at random may take, in a list that doubles.
-const CHOSEN: u64 = 2 * 24;
+/// Bytes that a key may take in a list that doubles.
+const LISTED: u64 = 2 * 24;
+/// How many blocks may be full by chance where few are expected to be: a full block of a balanced
+/// filter lists all later keys, so a filter of one block lists none or most of them.
+const FULL_BY_CHANCE: u64 = 4;
+
 impl Trial {
     /// Checks what is cheap to check at any size: a sample of the members, and memory.
     pub(super) fn glance(&mut self) -> Checked {
@@ -53,7 +57,10 @@ impl Trial {
         let now = self.held.filter.params();
         let coarser = subject::coarsened(&self.planned, &now).map_or(0.0, predict);
         let predicted = predict(self.planned).max(planned).max(coarser);
-        let allowed = MOST_MEMORY * predicted + ((self.chosen * CHOSEN + SLACK) * 8) as f64;
+        let by_chance = subject::lists_by_block(&self.planned)
+            .map_or(0, |blocks| FULL_BY_CHANCE * keys / blocks);
+        let listed = (self.chosen + by_chance.min(keys)) * LISTED;
+        let allowed = MOST_MEMORY * predicted + ((listed + SLACK) * 8) as f64;
         ensure(told as f64 <= allowed, "memory is as predicted", || {
             let now = self.held.filter.params().named();
             format!(
