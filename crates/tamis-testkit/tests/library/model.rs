@@ -82,6 +82,23 @@ fn one_full_block_lists_most_keys() {
     replay(Kind::BalancedSingle, &values, 1, &steps);
 }
 
+/// Keys that come block by block fill the back table of the first blocks long before there are
+/// enough of them to fill all blocks.
+#[test]
+fn what_grows_by_a_delta_takes_the_memory_of_what_grows_by_keys() {
+    let values = [174, 29, 28, 16, 1255, 0, 0, 0, 0, 0, 1, 2, 28, 1, 1, 1, 0, 0, 0, 0];
+    let keys = Keys { shape: Shape::Fresh, seed: 17_591_056_986_736_377_575, number: 7300 };
+    replay(Kind::BlockedRank, &values, 1, &[Step::Keep, Step::Insert(keys, 0), Step::Patch]);
+}
+
+/// Half of the keys go to the overflow at once.
+#[test]
+fn shrinking_far_below_the_keys_takes_no_longer_than_other_changes() {
+    let keys = Keys { shape: Shape::Fresh, seed: 447_743_188_290_981_846, number: 268_062 };
+    let steps = [Step::Insert(keys, 1), Step::RemoveValues(2_787_642_398, 3), Step::Shrink];
+    replay(Kind::DLeft, &[4, 1193, 8, 14, 0], 1167, &steps);
+}
+
 /// The length of the trimmed form depends on where identities are, which the packed form does not
 /// say.
 #[test]

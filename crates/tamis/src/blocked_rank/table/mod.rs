@@ -273,11 +273,15 @@ impl Table {
     /// Grows to twice the blocks. Returns false if there are too few keys for these, no memory, or
     /// no such layout; then the back table grows instead.
     fn grow_or_wait(&mut self) -> bool {
-        // If few keys fill the back table, an adversary chose them, or the blocks were planned so:
-        // more blocks would not help.
-        let crowded = self.used() >= self.params.room();
-        let params = self.params.grown().ok().filter(|_| crowded);
-        let grown = params.and_then(|params| self.rebuilt(params, 0).ok());
+        let (used, room) = (self.used(), self.params.room());
+        if used < room {
+            // If few keys fill the back table, an adversary chose them, the blocks were planned
+            // so, or keys come block by block: more blocks would not help yet. Looking at all
+            // blocks takes long, so this waits for a share of the keys that are missing.
+            self.grow_above = self.back.packed() + ((room - used) / 8).max(16);
+            return false;
+        }
+        let grown = self.params.grown().ok().and_then(|params| self.rebuilt(params, 0).ok());
         if let Some(table) = grown {
             *self = table;
             return true;

@@ -272,8 +272,11 @@ impl Table {
                 }
             }
         }
+        left.try_reserve(self.overflow.len()).map_err(|_| full)?;
+        left.extend_from_slice(self.overflow.entries());
+        // In order, so that what finds no cell is appended to the overflow.
+        left.sort_unstable_by_key(Entry::key);
         table.add_all(&left, 0)?;
-        table.add_all(self.overflow.entries(), 0)?;
         Ok(table)
     }
 
