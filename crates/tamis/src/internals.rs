@@ -65,7 +65,10 @@ pub mod dleft {
 }
 
 pub mod fast_table {
-    pub use crate::fast_table::museum::*;
+    pub use crate::fast_table::basic::Basic;
+    pub use crate::fast_table::layout::Place;
+    pub use crate::fast_table::lists::*;
+    pub use crate::fast_table::params::*;
     pub use crate::fast_table::*;
 }
 
