@@ -15,7 +15,7 @@ use crate::math::occupancy::{expected_power, mean_occupied, power_spread, varian
 use crate::math::solve::first_true;
 use crate::spec::{
     BuildError, Goal, Invalid, InvalidParam, Kind, Label, Lines, Operation, Params, PlanError,
-    Prediction, Size, Traffic, WireError, as_stored, digest_floor, narrow,
+    Prediction, Size, Traffic, WireError, as_stored, digest_floor, narrow, require,
 };
 use crate::stored::Stored;
 use crate::traffic::{self, model::Shape};
@@ -44,16 +44,10 @@ impl CompressedParams {
     /// An array of `positions` positions, of which `ones` are set, with `hashes` positions for
     /// each key. `ones` is 0 before the filter is built.
     pub fn new(positions: u64, hashes: u32, ones: u64) -> Result<Self, InvalidParam> {
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        if !(1..=MAX_POSITIONS).contains(&positions) {
-            return refuse("positions", positions, "1 to 2^62");
-        }
-        if !(1..=MAX_HASHES).contains(&hashes) {
-            return refuse("hashes", hashes.into(), "1 to 64");
-        }
-        if ones > positions {
-            return refuse("ones", ones, "at most the positions");
-        }
+        let fits = (1..=MAX_POSITIONS).contains(&positions);
+        require(fits, "positions", positions, "1 to 2^62")?;
+        require((1..=MAX_HASHES).contains(&hashes), "hashes", hashes, "1 to 64")?;
+        require(ones <= positions, "ones", ones, "at most the positions")?;
         Ok(Self { positions, hashes, ones })
     }
 

@@ -52,9 +52,7 @@ use crate::any::{AnyFilter, AnyParams};
 use crate::digest::{Digest, Hasher};
 use crate::filter::{Count, Filter, Insert, Remove};
 use crate::key::Key;
-use crate::spec::{
-    Absent, Full, Goal, InvalidParam, Kind, Label, Mismatch, Params, PlanError, Size,
-};
+use crate::spec::{Absent, Full, Goal, Kind, Label, Mismatch, Params, PlanError, Size, require};
 use crate::stored::Stored;
 
 /// Which [word](Digest::word) of a digest decides its shard. No filter uses it. Frozen: shards may
@@ -134,10 +132,7 @@ impl Sharded<AnyFilter> {
 /// The goal of one of `shards` shards: its share of the memory, and its share of the keys plus
 /// four standard deviations, because keys are distributed by chance.
 fn share(goal: &Goal, shards: usize) -> Result<Goal, PlanError> {
-    if !(1..=MAX_SHARDS).contains(&shards) {
-        let value = shards as u64;
-        return Err(InvalidParam { name: "shards", value, expected: "1 to 2^16" }.into());
-    }
+    require((1..=MAX_SHARDS).contains(&shards), "shards", shards as u64, "1 to 2^16")?;
     goal.check()?;
     let mean = goal.keys as f64 / shards as f64;
     let spread = if shards == 1 { 0.0 } else { 4.0 * libm::sqrt(mean) };
