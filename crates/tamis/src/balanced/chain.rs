@@ -223,8 +223,8 @@ impl Profile {
     pub(super) fn new(layout: &Layout, throws: &Throws, most: usize) -> Self {
         // After six throws for each bit, a block seems to hold nearly every key, and changes no
         // more.
-        let settled = 6 * layout.block / layout.hashes + layout.threshold + 2;
-        let most = most.min(settled as usize);
+        let constant = 6 * layout.block / layout.hashes + layout.threshold + 2;
+        let most = most.min(constant as usize);
         let mut profile = Self::default();
         match layout.rule {
             Rule::Counter => profile.fill_by_counter(layout, throws, most),

@@ -228,7 +228,7 @@ impl<S: Scheme> Balanced<S> {
 
     /// The chance that a block of subtable `stage` holds an absent key, and the chance that it
     /// refuses it; the mean over all its blocks.
-    fn met_by_strangers(&self, powers: &[f64], refusals: &[f64], stage: u32) -> (f64, f64) {
+    fn met_by_absent_keys(&self, powers: &[f64], refusals: &[f64], stage: u32) -> (f64, f64) {
         let layout = self.params.layout();
         let (start, size) = layout.subtable(stage);
         let coin = layout.coin as f64 / params::ONE as f64;
@@ -323,7 +323,7 @@ impl<S: Scheme> Filter for Balanced<S> {
         let throws = chain::Throws::new(bits, k);
         let refusals = throws.refusals(layout.threshold);
         let tables: Vec<(f64, f64)> = (0..layout.subtables())
-            .map(|stage| self.met_by_strangers(throws.held(), &refusals, stage))
+            .map(|stage| self.met_by_absent_keys(throws.held(), &refusals, stage))
             .collect();
         let walk = (0..layout.choices as usize).map(|stage| tables[stage.min(tables.len() - 1)]);
         let rate = walk.rev().fold(0.0, |rest, (held, refused)| held + refused * rest);

@@ -127,10 +127,10 @@ impl RankParams {
 pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankParams, PlanError> {
     goal.check()?;
     let names = ["buckets", "locations", "fingerprint", "extra", "groups", "chain"];
-    let [buckets, locations, fingerprint, settled_extra, groups, chain] =
+    let [buckets, locations, fingerprint, fixed_extra, groups, chain] =
         goal.settled(kind, names)?;
     let keys = goal.sized_keys();
-    let extra = match settled_extra {
+    let extra = match fixed_extra {
         Some(bits) => u32::try_from(bits).unwrap_or(u32::MAX),
         None => extra,
     };
@@ -181,7 +181,7 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
     // If no layout has room for all, the overflow takes the rest: at most one entry for each
     // identity.
     let homeless = (cells - grown.capacity() as f64).clamp(0.0, rate * layout.identities());
-    let spilled = if homeless < 0.5 { often } else { often.max(homeless) };
+    let overflow = if homeless < 0.5 { often } else { often.max(homeless) };
     let cell_bits = f64::from(1 + layout.fingerprint + layout.extra);
     let trimmed = layout.buckets as f64 * f64::from(layout.locations) + cells * cell_bits;
     // Rounded up to whole bytes, but not because of rounding errors in the sum.
@@ -193,13 +193,13 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
         bits_per_key: per_key(
-            (layout.bits().next_multiple_of(Line::BITS) + Overflow::planned_bits(spilled)) as f64,
+            (layout.bits().next_multiple_of(Line::BITS) + Overflow::planned_bits(overflow)) as f64,
         ),
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: lines.insert(),
         blocks_per_hit: lines.hit(),
         blocks_per_miss: lines.miss(),
-        overflow: Some(spilled),
+        overflow: Some(overflow),
     }
 }
 

@@ -66,10 +66,10 @@ impl Table {
             .chain(self.overflow.entries().iter().copied())
             .collect();
         entries.sort_unstable_by_key(Entry::key);
-        entries.dedup_by(|surplus, cell| {
-            let same = surplus.key() == cell.key();
+        entries.dedup_by(|next, cell| {
+            let same = next.key() == cell.key();
             if same {
-                cell.count = cell.count.saturating_add(surplus.count);
+                cell.count = cell.count.saturating_add(next.count);
             }
             same
         });
