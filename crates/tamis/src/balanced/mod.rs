@@ -118,75 +118,42 @@ mod sealed {
     }
 }
 
-macro_rules! scheme {
-    ($name:ident, $kind:ident, $rule:ident, $shared:expr, $most:expr, $range:expr, $doc:expr, $reason:expr) => {
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {}
+macro_rules! schemes {
+    ($($name:ident $kind:ident $rule:ident $shared:literal $most:literal $range:literal $doc:literal
+        $reason:literal)*) => {
+        $(
+            #[doc = $doc]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $name {}
 
-        impl sealed::Sealed for $name {
-            const KIND: Kind = Kind::$kind;
-            const REASON: &'static str = $reason;
-            #[expect(private_interfaces, reason = "sealed")]
-            const RULE: Rule = Rule::$rule;
-            const SHARED: bool = $shared;
-            const MOST_CHOICES: u32 = $most;
-            const CHOICES: &'static str = $range;
-        }
+            impl sealed::Sealed for $name {
+                const KIND: Kind = Kind::$kind;
+                const REASON: &'static str = $reason;
+                #[expect(private_interfaces, reason = "sealed")]
+                const RULE: Rule = Rule::$rule;
+                const SHARED: bool = $shared;
+                const MOST_CHOICES: u32 = $most;
+                const CHOICES: &'static str = $range;
+            }
 
-        impl Scheme for $name {}
+            impl Scheme for $name {}
+        )*
     };
 }
-scheme!(
-    Single,
-    BalancedSingle,
-    Counter,
-    true,
-    1,
-    "1",
-    "One choice.",
-    "as blocked, with a list for the keys of its fullest blocks"
-);
-scheme!(
-    Sequential,
-    BalancedSequential,
-    Counter,
-    true,
-    4,
-    "1 to 4",
-    "Choices in one table.",
-    "as blocked, but full blocks send keys on in one table: most lookups read one block"
-);
-scheme!(
-    Mht,
-    BalancedMht,
-    Counter,
-    false,
-    4,
-    "1 to 4",
-    "Choices in subtables.",
-    "as blocked, but full blocks send keys on to smaller tables: most lookups read one block"
-);
-scheme!(
-    Popcount,
-    BalancedPopcount,
-    Ones,
-    false,
-    4,
-    "1 to 4",
-    "As MHT, limited by set bits.",
-    "as balanced-mht, with blocks limited by their set bits: the least memory of these"
-);
-scheme!(
-    TwoChoice,
-    BalancedTwoChoice,
-    Least,
-    true,
-    2,
-    "1 or 2",
-    "The emptier one of two blocks.",
-    "the emptier of two blocks; two cache lines a lookup, no list"
-);
+// Name, kind, rule, whether all choices lie in one table, the most choices and their range; what
+// it is, and when to take it.
+schemes! {
+    Single BalancedSingle Counter true 1 "1" "One choice."
+        "as blocked, with a list for the keys of its fullest blocks"
+    Sequential BalancedSequential Counter true 4 "1 to 4" "Choices in one table."
+        "as blocked, but full blocks send keys on in one table: most lookups read one block"
+    Mht BalancedMht Counter false 4 "1 to 4" "Choices in subtables."
+        "as blocked, but full blocks send keys on to smaller tables: most lookups read one block"
+    Popcount BalancedPopcount Ones false 4 "1 to 4" "As MHT, limited by set bits."
+        "as balanced-mht, with blocks limited by their set bits: the least memory of these"
+    TwoChoice BalancedTwoChoice Least true 2 "1 or 2" "The emptier one of two blocks."
+        "the emptier of two blocks; two cache lines a lookup, no list"
+}
 
 /// One choice, then the list.
 pub type BalancedSingle = Balanced<Single>;
@@ -206,7 +173,7 @@ pub type BalancedPopcount = Balanced<Popcount>;
 pub type BalancedTwoChoice = Balanced<TwoChoice>;
 
 /// A balanced filter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Balanced<S> {
     params: BalancedParams<S>,
     label: Label,
@@ -277,17 +244,6 @@ impl<S: Scheme> Balanced<S> {
         seen.len() as u32
     }
 }
-
-impl<S: Scheme> PartialEq for Balanced<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.params == other.params
-            && self.label == other.label
-            && self.words == other.words
-            && self.list == other.list
-    }
-}
-
-impl<S: Scheme> Eq for Balanced<S> {}
 
 impl<S: Scheme> Filter for Balanced<S> {
     #[inline]

@@ -7,7 +7,7 @@ use super::sections::LOAD_BITS;
 use crate::bits::Line;
 use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
-use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size};
+use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size, narrow};
 use crate::wire::{self, Encoding};
 
 /// Subtables and cells of a bucket, as in the paper.
@@ -42,11 +42,8 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
     let kind = Kind::DLeft.name();
     let names = ["subtables", "buckets", "cells", "remainder", "value"];
     let [subtables, buckets, cells, remainder, value] = goal.settled(kind, names)?;
-    let narrow = |fixed: Option<u64>, default| {
-        fixed.map_or(default, |value| u32::try_from(value).unwrap_or(u32::MAX))
-    };
-    let (subtables, cells) = (narrow(subtables, SUBTABLES), narrow(cells, CELLS));
-    let (value, fixed_remainder) = (narrow(value, 0), narrow(remainder, 1));
+    let (subtables, cells) = (subtables.map_or(SUBTABLES, narrow), cells.map_or(CELLS, narrow));
+    let (value, fixed_remainder) = (value.map_or(0, narrow), remainder.map_or(1, narrow));
     // Checks the fixed params with the smallest table that has them.
     DLeftParams::new(subtables, 1, cells, fixed_remainder, value)?;
     let keys = goal.sized_keys();
@@ -56,7 +53,7 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
         DLeftParams::new(subtables, buckets, cells, remainder, value)
     };
     if let (Some(buckets), Some(remainder)) = (buckets, remainder) {
-        return Ok(build(buckets, u32::try_from(remainder).unwrap_or(u32::MAX))?);
+        return Ok(build(buckets, narrow(remainder))?);
     }
     let remainders = match remainder {
         Some(_) => fixed_remainder..=fixed_remainder,

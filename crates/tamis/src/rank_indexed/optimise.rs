@@ -236,12 +236,8 @@ fn frame(
         locations: libm::ceil(places / buckets) as u32,
         fingerprint,
         extra: demand.extra,
-        level1: 0,
-        level2: 0,
-        level3: 0,
-        second: 0,
-        third: 0,
         groups: groups as u64,
+        ..Layout::default()
     };
     (frame.identities() < MAX_IDENTITIES).then_some(frame)
 }
