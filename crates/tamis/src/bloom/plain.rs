@@ -108,11 +108,7 @@ impl Filter for Bloom {
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let words = self.bits.words().as_slice();
-        let mut going = true;
-        let read = self
-            .params
-            .positions(digest)
-            .take_while(|&at| core::mem::replace(&mut going, bits::test(words, at)));
+        let read = super::looked_at(self.params.positions(digest), |at| bits::test(words, at));
         super::distinct_lines(read.map(|at| at / Line::BITS))
     }
 

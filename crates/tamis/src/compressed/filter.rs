@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use super::elias_fano::{EliasFano, PositionsError};
 use crate::address::probes;
 use crate::bits::OutOfMemory;
-use crate::bloom::MAX_HASHES;
 use crate::bloom::model::{self, explain_positions};
+use crate::bloom::{MAX_HASHES, looked_at};
 use crate::coder::{self, Packing, numbers};
 use crate::digest::Digest;
 use crate::filter::Filter;
@@ -159,10 +159,9 @@ impl Filter for CompressedBloom {
 
     /// A line of samples, one of fences and one of low bits for every position that is read.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        let mut going = true;
-        let looked = probes(digest, self.params.hashes, self.params.positions)
-            .take_while(|&at| core::mem::replace(&mut going, self.positions.contains(at)));
-        looked.count() as u32 * ARRAYS as u32
+        let positions = probes(digest, self.params.hashes, self.params.positions);
+        let read = looked_at(positions, |at| self.positions.contains(at));
+        read.count() as u32 * ARRAYS as u32
     }
 }
 
@@ -267,9 +266,8 @@ impl Stored for CompressedBloom {
         let positions = if frame.next_encoding() == Some(Encoding::Packed) {
             let (bytes, decoded) = frame.packed(POSITIONS)?;
             let mut rest = bytes.as_slice();
-            let positions = numbers::take_sorted(&mut rest, universe, ones);
             let mut positions =
-                positions.filter(|numbers| numbers.left() == ones).ok_or(DAMAGED)?;
+                numbers::take_all_sorted(&mut rest, universe, ones).ok_or(DAMAGED)?;
             if !rest.is_empty() || ones.checked_mul(8) != Some(decoded) {
                 return Err(DAMAGED.into());
             }
