@@ -31,19 +31,6 @@ pub mod bloom {
 
 pub mod coder {
     pub use crate::coder::*;
-
-    pub mod gaps {
-        pub use crate::coder::gaps::*;
-    }
-    pub mod numbers {
-        pub use crate::coder::numbers::*;
-    }
-    pub mod pieces {
-        pub use crate::coder::pieces::*;
-    }
-    pub mod range {
-        pub use crate::coder::range::*;
-    }
 }
 
 pub mod compressed {

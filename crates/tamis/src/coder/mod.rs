@@ -32,13 +32,13 @@
 
 mod choose;
 mod error;
-pub(crate) mod gaps;
+pub mod gaps;
 mod golomb;
-pub(crate) mod numbers;
+pub mod numbers;
 mod packing;
-pub(crate) mod pieces;
+pub mod pieces;
 pub(crate) mod planes;
-pub(crate) mod range;
+pub mod range;
 mod rans;
 
 use alloc::{vec, vec::Vec};
