@@ -227,22 +227,6 @@ impl<S: Scheme> Balanced<S> {
         }
         if self.list.contains(digest) { End::Held } else { End::Nowhere }
     }
-
-    /// How many different blocks a walk visits.
-    fn blocks_on_the_way(&self, digest: Digest) -> u32 {
-        let layout = self.params.layout();
-        let mut seen: Vec<u64> = Vec::new();
-        for choice in layout.walk(digest) {
-            if !seen.contains(&choice.block) {
-                seen.push(choice.block);
-            }
-            let block = layout.block_of(self.words.as_slice(), &choice);
-            if layout.ask(self.backend, block, &choice) != Answer::Refused {
-                break;
-            }
-        }
-        seen.len() as u32
-    }
 }
 
 impl<S: Scheme> Filter for Balanced<S> {
@@ -297,12 +281,24 @@ impl<S: Scheme> Filter for Balanced<S> {
         (S::RULE != Rule::Least).then(|| self.list.len())
     }
 
+    /// The different blocks that a walk visits.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        self.blocks_on_the_way(digest)
+        let layout = self.params.layout();
+        let mut seen: Vec<u64> = Vec::new();
+        for choice in layout.walk(digest) {
+            if !seen.contains(&choice.block) {
+                seen.push(choice.block);
+            }
+            let block = layout.block_of(self.words.as_slice(), &choice);
+            if layout.ask(self.backend, block, &choice) != Answer::Refused {
+                break;
+            }
+        }
+        seen.len() as u32
     }
 
     fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        self.blocks_on_the_way(digest)
+        self.blocks_to_contain(digest)
     }
 }
 

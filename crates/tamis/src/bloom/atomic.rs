@@ -3,7 +3,7 @@
 use core::iter;
 
 use super::params::{BlockedParams, BloomParams};
-use super::{BlockedBloom, Bloom, distinct_lines, looked_at};
+use super::{BlockedBloom, Bloom, looked_at};
 use crate::bits::{AHEAD, AtomicWords, BitVec, Line, Tally};
 use crate::digest::Digest;
 use crate::filter::Filter;
@@ -188,7 +188,7 @@ impl<P: Layout> Filter for Atomic<P> {
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let read = looked_at(self.params.positions(digest), |at| self.words.test(at));
-        distinct_lines(read.map(|at| at / Line::BITS))
+        Line::distinct(read.map(|at| at / Line::BITS))
     }
 }
 

@@ -140,11 +140,11 @@ impl Filter for CountingBloom {
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let read = super::looked_at(self.probes(digest), |at| self.counters.get(at) > 0);
-        super::distinct_lines(read.map(|at| self.line_of(at)))
+        Line::distinct(read.map(|at| self.line_of(at)))
     }
 
     fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        super::distinct_lines(self.probes(digest).map(|at| self.line_of(at)))
+        Line::distinct(self.probes(digest).map(|at| self.line_of(at)))
     }
 }
 

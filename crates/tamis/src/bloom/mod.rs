@@ -50,14 +50,6 @@ pub(crate) fn looked_at(
     positions.take_while(move |&at| core::mem::replace(&mut going, holds(at)))
 }
 
-/// How many different lines there are among a few lines.
-pub(crate) fn distinct_lines(lines: impl Iterator<Item = u64>) -> u32 {
-    let mut seen: alloc::vec::Vec<u64> = lines.collect();
-    seen.sort_unstable();
-    seen.dedup();
-    seen.len() as u32
-}
-
 fn ones(words: &[u64]) -> u32 {
     words.iter().map(|word| word.count_ones()).sum()
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::elias_fano::{EliasFano, PositionsError};
 use crate::address::probes;
-use crate::bits::OutOfMemory;
+use crate::bits::{self, OutOfMemory};
 use crate::bloom::model::{self, explain_positions};
 use crate::bloom::{MAX_HASHES, looked_at};
 use crate::coder::{self, Packing, numbers};
@@ -96,9 +96,7 @@ pub struct CompressedBloom {
 impl CompressedBloom {
     fn of(params: CompressedParams, label: Label, keys: &[Digest]) -> Result<Self, OutOfMemory> {
         let most = keys.len().saturating_mul(params.hashes as usize);
-        let mut positions = Vec::new();
-        let refused = OutOfMemory { bytes: most as u64 * 8 };
-        positions.try_reserve_exact(most).map_err(|_| refused)?;
+        let mut positions = bits::with_room(most as u64)?;
         for &key in keys {
             positions.extend(probes(key, params.hashes, params.positions));
         }

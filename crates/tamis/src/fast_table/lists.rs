@@ -17,8 +17,7 @@ pub const TOO_MANY: OutOfMemory = OutOfMemory { bytes: u64::MAX };
 
 /// `len` times [`NIL`].
 pub fn nils(len: usize) -> Result<Vec<u32>, OutOfMemory> {
-    let mut nils = Vec::new();
-    nils.try_reserve_exact(len).map_err(|_| OutOfMemory { bytes: len as u64 * 4 })?;
+    let mut nils = bits::with_room(len as u64)?;
     nils.resize(len, NIL);
     Ok(nils)
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use super::bucket::{Buckets, Cell, max_count};
 use super::choices::{Choice, Choices};
 use super::params::DLeftParams;
+use crate::bits::Line;
 use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
 use crate::spec::Full;
@@ -312,10 +313,6 @@ impl Table {
 
     fn lines(&self, identity: u64, buckets: usize) -> u32 {
         let choices = self.choices(identity).take(buckets);
-        let mut lines: Vec<u64> =
-            choices.flat_map(|choice| self.buckets.lines(choice.bucket)).collect();
-        lines.sort_unstable();
-        lines.dedup();
-        lines.len() as u32
+        Line::distinct(choices.flat_map(|choice| self.buckets.lines(choice.bucket)))
     }
 }

@@ -372,8 +372,5 @@ impl<V: Variant> identities::Table for Table<V> {
 fn lines(spans: Vec<(u64, u64)>) -> u32 {
     let line = |bit: u64| bit / Line::BITS;
     let of_span = |(start, bits): (u64, u64)| line(start)..=line(start + bits.max(1) - 1);
-    let mut lines: Vec<u64> = spans.into_iter().flat_map(of_span).collect();
-    lines.sort_unstable();
-    lines.dedup();
-    lines.len() as u32
+    Line::distinct(spans.into_iter().flat_map(of_span))
 }
