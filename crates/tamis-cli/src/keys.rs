@@ -163,8 +163,8 @@ impl Keys {
         Ok(())
     }
 
-    /// As [`each_batch`](Self::each_batch), for a verb that prints lines: `take` also gets standard
-    /// output, which is flushed where the input pauses and at the end.
+    /// As [`each_batch`](Self::each_batch), for a verb that prints lines: `take` also gets
+    /// standard output, which is flushed where the input pauses and at the end.
     pub(crate) fn print_batches(
         &self,
         hasher: Hasher,

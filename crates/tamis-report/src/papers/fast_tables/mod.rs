@@ -1,5 +1,5 @@
-//! Document 002, fast hash tables: how many nodes are read for a hit and for a miss, in theory; and
-//! the layouts of the paper beside the practical one, for its experiments.
+//! Document 002, fast hash tables: how many nodes are read for a hit and for a miss, in theory;
+//! and the layouts of the paper beside the practical one, for its experiments.
 //!
 //! - [`Basic`](tamis::internals::fast_table::Basic): an item in all its k buckets. The practical
 //!   layout is built on it.
