@@ -16,7 +16,7 @@ pub(crate) const ENTRIES: [Entry; 4] = [
         let read = |digest: Digest| memory.lines[memory.at(digest)].0[0] != 0;
         Ok(memory.round(Times {
             hit: Some(time(&members, read).1),
-            miss: Some(time(case.asked_strangers(), read).1),
+            miss: Some(time(case.asked_absent(), read).1),
             ..Times::default()
         }))
     }),
@@ -24,7 +24,7 @@ pub(crate) const ENTRIES: [Entry; 4] = [
         let (memory, members) = (Memory::new(case), sample(case.inserted(case.planned)));
         Ok(memory.round(Times {
             batch_hit: Some(memory.time_prefetched(&members)),
-            batch_miss: Some(memory.time_prefetched(case.asked_strangers())),
+            batch_miss: Some(memory.time_prefetched(case.asked_absent())),
             ..Times::default()
         }))
     }),
@@ -48,7 +48,7 @@ pub(crate) const ENTRIES: [Entry; 4] = [
         };
         Ok(memory.round(Times {
             hit: Some(time(&members, &mut read).1),
-            miss: Some(time(case.asked_strangers(), &mut read).1),
+            miss: Some(time(case.asked_absent(), &mut read).1),
             ..Times::default()
         }))
     }),

@@ -83,7 +83,7 @@ fn main() -> Result<()> {
         load: 1.0,
         rate,
         members: stream.members(hasher, 0..keys).collect(),
-        strangers: stream.strangers(hasher, 0..QUESTIONS as u64).collect(),
+        absent: stream.absent_keys(hasher, 0..QUESTIONS as u64).collect(),
     };
     let mut rows = Vec::new();
     for &load in &arguments.load {

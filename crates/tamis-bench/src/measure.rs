@@ -26,7 +26,7 @@ pub(crate) struct Case {
     /// Digests of all planned keys.
     pub(crate) members: Vec<Digest>,
     /// Digests of keys that never go in.
-    pub(crate) strangers: Vec<Digest>,
+    pub(crate) absent: Vec<Digest>,
 }
 
 impl Case {
@@ -37,9 +37,9 @@ impl Case {
     }
 
     /// As many of the absent keys as are asked for in a timing.
-    pub(crate) fn asked_strangers(&self) -> &[Digest] {
+    pub(crate) fn asked_absent(&self) -> &[Digest] {
         let questions = self.members.len().clamp(QUESTIONS / 10, QUESTIONS);
-        &self.strangers[..questions.min(self.strangers.len())]
+        &self.absent[..questions.min(self.absent.len())]
     }
 }
 
@@ -157,16 +157,16 @@ fn ask<S: Subject>(case: &Case, members: &[Digest], subject: &S, held: i64) -> R
     ensure!(held > 0, "no memory is held");
     let missing = lost(members, subject);
     ensure!(missing == 0, "{missing} keys are lost");
-    let false_positives = found(&case.strangers, subject);
+    let false_positives = found(&case.absent, subject);
     let asked = sample(members);
-    let strangers = case.asked_strangers();
+    let absent = case.asked_absent();
 
     let (_, hit) = time(&asked, |digest| subject.contains(digest));
-    let (passed, miss) = time(strangers, |digest| subject.contains(digest));
+    let (passed, miss) = time(absent, |digest| subject.contains(digest));
     let mut times = Times { hit: Some(hit), miss: Some(miss), ..Times::default() };
     if S::BATCHES {
         let (all, hit) = time_batches(&asked, subject);
-        let (same, miss) = time_batches(strangers, subject);
+        let (same, miss) = time_batches(absent, subject);
         ensure!(all == asked.len() as u64 && same == passed, "batches answer otherwise");
         times.batch_hit = Some(hit);
         times.batch_miss = Some(miss);

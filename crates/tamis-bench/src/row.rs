@@ -72,7 +72,7 @@ impl Timing {
 impl Row {
     pub(crate) fn new(entry: &'static Entry, case: &Case, rounds: Vec<Round>) -> Self {
         let Round { keys, held_bits, false_positives, .. } = rounds[0];
-        let queries = case.strangers.len() as u64;
+        let queries = case.absent.len() as u64;
         let (low, high) = exact_interval(false_positives, queries, 0.999);
         let times = OPERATIONS.map(|operation| {
             Timing::of(rounds.iter().filter_map(|round| (operation.of)(&round.times)).collect())

@@ -1,7 +1,7 @@
 //! Keys from files and stdin: lines of bytes, read in bounded memory and handed on in batches.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -14,6 +14,7 @@ use tamis::{Digest, Hasher};
 
 use crate::numbers;
 use crate::progress::Progress;
+use crate::show::{self, Output};
 use crate::store::{is_stdio, name};
 use crate::target::same_file;
 
@@ -61,7 +62,7 @@ pub(crate) struct Batch<'a> {
 
 impl Keys {
     /// The byte at the end of a line.
-    pub(crate) fn separator(&self) -> u8 {
+    fn separator(&self) -> u8 {
         if self.null { 0 } else { b'\n' }
     }
 
@@ -160,6 +161,31 @@ impl Keys {
             }
         }
         Ok(())
+    }
+
+    /// As [`each_batch`](Self::each_batch), for a verb that prints lines: `take` also gets
+    /// standard output, which is flushed where the input pauses and at the end.
+    pub(crate) fn print_batches(
+        &self,
+        hasher: Hasher,
+        progress: Progress,
+        mut take: impl FnMut(&Batch, &mut BufWriter<Output>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut out = show::output();
+        self.each_batch(hasher, progress, |batch| {
+            let flow = take(batch, &mut out)?;
+            if batch.pause {
+                out.flush()?;
+            }
+            Ok(flow)
+        })?;
+        Ok(out.flush()?)
+    }
+
+    /// Prints a line as it was read.
+    pub(crate) fn write_line(&self, out: &mut impl Write, line: &[u8]) -> io::Result<()> {
+        out.write_all(line)?;
+        out.write_all(&[self.separator()])
     }
 
     fn inputs(&self) -> impl Iterator<Item = &Path> {

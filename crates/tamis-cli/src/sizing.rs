@@ -17,6 +17,29 @@ pub(crate) fn keys_must_be_said(arg: clap::Arg) -> clap::Arg {
     arg.help("Keys to plan for, such as 10M or 1e6")
 }
 
+/// The one number that the size of a filter follows from.
+#[derive(Args)]
+#[group(id = "size", multiple = false)]
+#[command(next_help_heading = "Size")]
+struct Measure {
+    /// Share of absent keys that are answered yes, such as 1%, 0.1% or 1e-3 [default: 1%]
+    #[arg(long, value_parser = numbers::rate, allow_hyphen_values = true)]
+    rate: Option<f64>,
+
+    /// Bits of memory for each key, such as 10 or 9.6
+    #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
+    bits_per_key: Option<f64>,
+
+    /// Bytes of memory in all, such as 8MiB, 8MB or 1G
+    #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
+    memory: Option<u64>,
+
+    /// Bytes of a message, such as 10kB; the filter has the least rate that fits. The message is a
+    /// delta with --churn, otherwise a packed snapshot
+    #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
+    wire: Option<u64>,
+}
+
 /// Kind and size of a filter.
 #[derive(Args)]
 #[command(next_help_heading = "Size")]
@@ -25,34 +48,8 @@ pub(crate) struct Sizing {
     #[arg(long, value_name = "KIND", value_parser = kind_parser())]
     pub(crate) kind: Option<Kind>,
 
-    /// Share of absent keys that are answered yes, such as 1%, 0.1% or 1e-3 [default: 1%]
-    #[arg(long, group = "size", value_parser = numbers::rate, allow_hyphen_values = true)]
-    rate: Option<f64>,
-
-    /// Bits of memory for each key, such as 10 or 9.6
-    #[arg(long, group = "size", value_name = "BITS", allow_hyphen_values = true)]
-    bits_per_key: Option<f64>,
-
-    /// Bytes of memory in all, such as 8MiB, 8MB or 1G
-    #[arg(
-        long,
-        group = "size",
-        value_name = "BYTES",
-        value_parser = numbers::bytes,
-        allow_hyphen_values = true
-    )]
-    memory: Option<u64>,
-
-    /// Bytes of a message, such as 10kB; the filter has the least rate that fits. The message is a
-    /// delta with --churn, otherwise a packed snapshot
-    #[arg(
-        long,
-        group = "size",
-        value_name = "BYTES",
-        value_parser = numbers::bytes,
-        allow_hyphen_values = true
-    )]
-    wire: Option<u64>,
+    #[command(flatten)]
+    size: Measure,
 
     /// Share of --wire to leave free on average, because sizes vary, such as 1% [default: five
     /// standard deviations of the size]
@@ -84,11 +81,11 @@ pub(crate) struct Sizing {
 impl Sizing {
     /// What is asked of a filter for `keys` keys.
     pub(crate) fn goal(&self, keys: u64) -> Goal {
-        let size = match (self.bits_per_key, self.memory, self.wire) {
-            (Some(bits), ..) => Size::BitsPerKey(bits),
-            (_, Some(bytes), _) => Size::Memory(bytes),
-            (.., Some(bytes)) => Size::Wire { bytes, margin: self.margin },
-            _ => Size::Rate(self.rate.unwrap_or(DEFAULT_RATE)),
+        let size = match self.size {
+            Measure { bits_per_key: Some(bits), .. } => Size::BitsPerKey(bits),
+            Measure { memory: Some(bytes), .. } => Size::Memory(bytes),
+            Measure { wire: Some(bytes), .. } => Size::Wire { bytes, margin: self.margin },
+            Measure { rate, .. } => Size::Rate(rate.unwrap_or(DEFAULT_RATE)),
         };
         Goal::sized(keys, size).params(self.params.clone())
     }

@@ -5,6 +5,27 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tamis::{AtMost, Goal, Minimise, Operation};
 
 use crate::numbers;
+use crate::sizing::{Hashing, Sizing};
+
+/// All that decides what a new filter is like.
+#[derive(Args)]
+pub(crate) struct Wanted {
+    #[command(flatten)]
+    pub(crate) sizing: Sizing,
+
+    #[command(flatten)]
+    pub(crate) wishes: Wishes,
+
+    #[command(flatten)]
+    pub(crate) hashing: Hashing,
+}
+
+impl Wanted {
+    /// What is asked of a filter for `keys` keys.
+    pub(crate) fn goal(&self, keys: u64) -> Goal {
+        self.wishes.add_to(self.sizing.goal(keys))
+    }
+}
 
 /// Operations, limits and what to minimise.
 #[derive(Args)]
@@ -61,7 +82,7 @@ impl Wishes {
     }
 
     /// The goal with these wishes.
-    pub(crate) fn add_to(&self, goal: Goal) -> Goal {
+    fn add_to(&self, goal: Goal) -> Goal {
         goal.needs(self.ops.clone())
             .at_most(self.at_most())
             .churn(self.churn)

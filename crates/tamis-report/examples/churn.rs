@@ -51,8 +51,8 @@ fn print_dleft(params: DLeftParams, keys: u64, trials: &[DLeftTrial]) {
         "full insertions for each trial: {:.3}",
         sum(|trial| trial.full_insertions) as f64 / count
     );
-    let stashed = trials.iter().filter(|trial| trial.stashed > 0).count();
-    println!("trials that used the stash: {stashed}");
+    let overflow = trials.iter().filter(|trial| trial.overflow > 0).count();
+    println!("trials that used the overflow: {overflow}");
     let largest = trials.iter().map(|trial| trial.largest_count).max();
     println!("largest count: {}", largest.unwrap_or(0));
     print_answers(

@@ -8,7 +8,7 @@
 //! B                            bytes -> decode -> names not in it -/
 //! ```
 //!
-//! A filter never denies what is in, so no name is sent that A has. It takes a stranger for a member at its rate, so that share
+//! A filter never denies what is in, so no name is sent that A has. It takes an absent key for a member at its rate, so that share
 //! of the difference is missed, and no more: for many uses (gossip that is repeated with another seed, a cache to be filled)
 //! that is enough. Compared are
 //!

@@ -23,8 +23,9 @@
 
 use std::collections::BTreeSet;
 
-use tamis::internals::fast_table::{Accesses, Chained, Counters, Layout, Pruned, TableParams};
+use tamis::fast_table::{Accesses, Counters, Layout, Pruned, TableParams};
 use tamis::{Digest, FastTable, Hasher, OutOfMemory};
+use tamis_report::papers::fast_tables::Chained;
 
 type Hop = u16;
 

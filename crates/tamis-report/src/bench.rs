@@ -301,7 +301,7 @@ fn misses(
         progress(range.start as f64 / queries as f64);
         let one_by_one = range.end <= singles;
         digests.clear();
-        digests.extend(stream.strangers(filter.hasher(), range));
+        digests.extend(stream.absent_keys(filter.hasher(), range));
         false_positives += if one_by_one {
             single.time(digests.len(), || count_found(filter, &digests))
         } else {
@@ -344,7 +344,7 @@ fn count_blocks(
     Ok(Blocks {
         insert: mean(touched, counted),
         hit: mean(stream.members(hasher, 0..counted).map(read).sum(), counted),
-        miss: mean(stream.strangers(hasher, 0..COUNTED_KEYS).map(read).sum(), COUNTED_KEYS),
+        miss: mean(stream.absent_keys(hasher, 0..COUNTED_KEYS).map(read).sum(), COUNTED_KEYS),
     })
 }
 

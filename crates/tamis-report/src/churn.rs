@@ -34,7 +34,7 @@ pub struct DLeftTrial {
     /// Insertions that found all their buckets full: each would be an overflow without moves.
     pub full_insertions: u64,
     /// The most entries that the overflow ever held.
-    pub stashed: u64,
+    pub overflow: u64,
     /// Buckets of the last subtable that were full, summed over `looks`.
     pub last_full: u64,
     /// How often all buckets were looked at: after every 8192 insertions.
@@ -78,7 +78,7 @@ impl Churn {
     /// The experiment on a d-left filter.
     pub fn dleft(&self, params: DLeftParams) -> Result<DLeftTrial, PlanError> {
         let mut filter = DLeft::new(params, self.hasher())?;
-        let (mut full_insertions, mut stashed, mut largest_count) = (0, 0, 1);
+        let (mut full_insertions, mut overflow, mut largest_count) = (0, 0, 1);
         let (mut insertions, mut looks, mut last_full) = (0_u64, 0, 0);
         let members = self.run(&mut filter, |filter, digest| {
             full_insertions +=
@@ -86,7 +86,7 @@ impl Churn {
             if !filter.insert_digest(digest)? {
                 largest_count = largest_count.max(filter.count_digest(digest).unwrap_or(0));
             }
-            stashed = stashed.max(filter.overflow().unwrap_or(0));
+            overflow = overflow.max(filter.overflow().unwrap_or(0));
             insertions += 1;
             if insertions.is_multiple_of(8192) {
                 looks += 1;
@@ -104,7 +104,7 @@ impl Churn {
             at_least: (0..=params.cells() as usize).map(share).collect(),
             largest_count,
             full_insertions,
-            stashed,
+            overflow,
             last_full,
             looks,
             answers: self.ask(filter, &members),
@@ -164,8 +164,8 @@ impl Churn {
     fn ask<F: Remove + Stored>(&self, mut filter: F, members: &[Digest]) -> Answers {
         let found = |digest: &Digest| filter.contains_digest(*digest);
         let missing = members.iter().filter(|digest| !found(digest)).count();
-        let strangers = KeyStream::new(self.seed).strangers(self.hasher(), 0..self.queries);
-        let false_positives = strangers.filter(found).count() as u64;
+        let absent = KeyStream::new(self.seed).absent_keys(self.hasher(), 0..self.queries);
+        let false_positives = absent.filter(found).count() as u64;
         let refused =
             members.iter().filter(|&&digest| filter.remove_digest(digest).is_err()).count();
         let empty = F::new(filter.params(), filter.hasher());

@@ -168,7 +168,7 @@ struct Keys {
     members: Vec<String>,
     /// The keys that replace the first of the members.
     newcomers: Vec<String>,
-    strangers: Vec<String>,
+    absent: Vec<String>,
     /// Members and absent keys, alternating.
     asked: Vec<String>,
 }
@@ -178,15 +178,15 @@ impl Keys {
         let stream = TextStream::new(seed);
         let replaced = (CHURN * count as f64).round() as u64;
         let members: Vec<String> = (0..count).map(|index| stream.member(index)).collect();
-        let strangers: Vec<String> =
-            (0..count.clamp(200_000, 1_000_000)).map(|index| stream.stranger(index)).collect();
+        let absent: Vec<String> =
+            (0..count.clamp(200_000, 1_000_000)).map(|index| stream.absent_key(index)).collect();
         // In an order that caches cannot profit from.
         let member = |index: usize| &members[index * 7919 % members.len().max(1)];
         let asked = (0..LOOKUPS.min(2 * members.len()))
-            .map(|index| if index % 2 == 0 { member(index) } else { &strangers[index] }.clone())
+            .map(|index| if index % 2 == 0 { member(index) } else { &absent[index] }.clone())
             .collect();
         let newcomers = (count..count + replaced).map(|index| stream.member(index)).collect();
-        Self { members, newcomers, strangers, asked }
+        Self { members, newcomers, absent, asked }
     }
 
     /// The members after the newcomers have replaced as many of them.
@@ -240,7 +240,7 @@ fn measured(plan: &Plan, chosen: bool, goal: &Goal, keys: &Keys) -> Result<Row, 
     if members.iter().any(|&key| !filter.contains_digest(key)) {
         return Err(Failure::Lost);
     }
-    let passed = keys.strangers.iter().filter(|key| filter.contains(key.as_str())).count();
+    let passed = keys.absent.iter().filter(|key| filter.contains(key.as_str())).count();
     let later = later(&filter, plan, keys, &mut |keys| digests(keys), label)?;
     let sent = match Delta::between(&filter, &later) {
         Err(DeltaError::BuiltOnce(_)) => later.pack(Effort::Best).len(),
@@ -250,7 +250,7 @@ fn measured(plan: &Plan, chosen: bool, goal: &Goal, keys: &Keys) -> Result<Row, 
     Ok(Row {
         name: plan.params.kind().name(),
         chosen,
-        rate: Pair::of(plan.predicted.rate, passed as f64 / keys.strangers.len() as f64),
+        rate: Pair::of(plan.predicted.rate, passed as f64 / keys.absent.len() as f64),
         bits_per_key: Pair::of(plan.predicted.bits_per_key, held as f64 * 8.0 / goal.keys as f64),
         snapshot_bytes: Pair::of(
             plan.traffic.snapshot.mean,

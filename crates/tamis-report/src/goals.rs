@@ -288,9 +288,9 @@ fn see(
         };
         let counted = COUNTED.div_ceil(filters);
         seen.hit = blocks(&digests[..keys.min(counted) as usize]);
-        seen.miss = blocks(&stream.strangers(hasher, 0..counted).collect::<Vec<_>>());
+        seen.miss = blocks(&stream.absent_keys(hasher, 0..counted).collect::<Vec<_>>());
     }
-    let absent = stream.strangers(hasher, 0..queries);
+    let absent = stream.absent_keys(hasher, 0..queries);
     let passed = absent.filter(|&key| filter.contains_digest(key)).count();
     seen.rate = passed as f64 / queries.max(1) as f64;
     Ok(seen)

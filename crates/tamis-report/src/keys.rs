@@ -13,7 +13,7 @@ pub struct KeyStream {
 }
 
 /// The running number of the first absent key.
-const STRANGERS: u64 = 1 << 63;
+const FIRST_ABSENT: u64 = 1 << 63;
 
 impl KeyStream {
     /// The stream with this seed.
@@ -28,8 +28,8 @@ impl KeyStream {
     }
 
     /// Absent key number `index`.
-    pub fn stranger(self, index: u64) -> u64 {
-        self.member(STRANGERS | index)
+    pub fn absent_key(self, index: u64) -> u64 {
+        self.member(FIRST_ABSENT | index)
     }
 
     /// Digests of the members in a range of numbers.
@@ -42,12 +42,12 @@ impl KeyStream {
     }
 
     /// Digests of the absent keys in a range of numbers.
-    pub fn strangers(
+    pub fn absent_keys(
         self,
         hasher: Hasher,
         range: std::ops::Range<u64>,
     ) -> impl Iterator<Item = Digest> {
-        range.map(move |index| hasher.digest(&self.stranger(index)))
+        range.map(move |index| hasher.digest(&self.absent_key(index)))
     }
 }
 
@@ -66,7 +66,7 @@ const CONSONANTS: [&str; 20] = [
 const VOWELS: [&str; 5] = ["a", "e", "i", "o", "u"];
 const ENDINGS: [&str; 6] = ["com", "org", "net", "io", "de", "fr"];
 /// The running number of the first absent key.
-const TEXT_STRANGERS: u64 = 1 << 38;
+const FIRST_ABSENT_TEXT: u64 = 1 << 38;
 
 impl TextStream {
     /// The stream with this seed.
@@ -80,8 +80,8 @@ impl TextStream {
     }
 
     /// Absent key number `index`, below 2^38.
-    pub fn stranger(self, index: u64) -> String {
-        self.member(TEXT_STRANGERS + index)
+    pub fn absent_key(self, index: u64) -> String {
+        self.member(FIRST_ABSENT_TEXT + index)
     }
 
     /// Different for every index, which stands in it.
@@ -125,7 +125,7 @@ mod tests {
         let stream = TextStream::new(7);
         let members = (0..50_000).map(|index| stream.member(index));
         let all: HashSet<String> =
-            members.chain((0..50_000).map(|index| stream.stranger(index))).collect();
+            members.chain((0..50_000).map(|index| stream.absent_key(index))).collect();
         assert_eq!(all.len(), 100_000);
         assert!(stream.member(0).starts_with("https://www."), "{}", stream.member(0));
         assert_ne!(stream.member(1), TextStream::new(8).member(1));

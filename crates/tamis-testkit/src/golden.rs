@@ -74,9 +74,9 @@ pub fn check(path: &Path) {
 /// 1,000,000 on for which it answers yes.
 pub fn describe(filter: &AnyFilter) -> String {
     let mut text = format!("content id {}\nkeys {}\n", filter.content_id(), filter.keys());
-    let strangers = (1_000_000..50_000_000_u64).map(|number| number.to_string());
-    for stranger in strangers.filter(|stranger| filter.contains(stranger)).take(20) {
-        writeln!(text, "false positive {stranger}").expect("writing to a string");
+    let absent = (1_000_000..50_000_000_u64).map(|number| number.to_string());
+    for key in absent.filter(|key| filter.contains(key)).take(20) {
+        writeln!(text, "false positive {key}").expect("writing to a string");
     }
     text
 }

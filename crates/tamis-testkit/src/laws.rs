@@ -18,13 +18,13 @@ where
 {
     for hasher in [Hasher::xxh3(0), Hasher::xxh3(99), Hasher::sip13(1 << 100 | 5)] {
         let members: Vec<Digest> = KeyStream::new(1).members(hasher, 0..keys).collect();
-        let strangers: Vec<Digest> = KeyStream::new(1).strangers(hasher, 0..2000).collect();
+        let absent: Vec<Digest> = KeyStream::new(1).absent_keys(hasher, 0..2000).collect();
         let empty = make(hasher);
-        assert!(!strangers.iter().any(|&digest| empty.contains_digest(digest)), "empty says yes");
+        assert!(!absent.iter().any(|&digest| empty.contains_digest(digest)), "empty says yes");
         let filled = insert_one_by_one(&empty, &members);
-        check_batches(&empty, &filled, &members, &strangers);
-        check_bytes(&filled, &members, &strangers);
-        check_bytes(&empty, &[], &strangers);
+        check_batches(&empty, &filled, &members, &absent);
+        check_bytes(&filled, &members, &absent);
+        check_bytes(&empty, &[], &absent);
         check_memory(&make, hasher, &members);
         let mut cleared = filled.clone();
         cleared.clear();
@@ -54,14 +54,14 @@ fn insert_one_by_one<F: Stored + Insert + Clone>(empty: &F, members: &[Digest]) 
     filter
 }
 
-fn check_batches<F>(empty: &F, filled: &F, members: &[Digest], strangers: &[Digest])
+fn check_batches<F>(empty: &F, filled: &F, members: &[Digest], absent: &[Digest])
 where
     F: Stored + Insert + Clone + PartialEq + Debug,
 {
     let mut batched = empty.clone();
     batched.insert_many(members).expect("room for the planned keys");
     assert_eq!(&batched, filled, "a batch is not its keys one by one");
-    for digests in [members, strangers, &[]] {
+    for digests in [members, absent, &[]] {
         let mut answers = vec![true; digests.len()];
         filled.contains_many(digests, &mut answers);
         let single: Vec<bool> =
@@ -70,7 +70,7 @@ where
     }
 }
 
-fn check_bytes<F>(filter: &F, members: &[Digest], strangers: &[Digest])
+fn check_bytes<F>(filter: &F, members: &[Digest], absent: &[Digest])
 where
     F: Stored + Insert + Clone + PartialEq + Debug,
 {
@@ -85,8 +85,8 @@ where
     let shared: SharedBytes = Arc::new(bytes);
     let mut opened = F::open(&shared).expect("own bytes, in place");
     let same = |&digest: &Digest| opened.contains_digest(digest) == filter.contains_digest(digest);
-    assert!(members.iter().chain(strangers).all(same), "other answers in place");
-    if let Some(&digest) = strangers.first() {
+    assert!(members.iter().chain(absent).all(same), "other answers in place");
+    if let Some(&digest) = absent.first() {
         let mut copy = filter.clone();
         copy.insert_digest(digest).expect("room for one more");
         opened.insert_digest(digest).expect("room for one more");
@@ -116,20 +116,20 @@ where
 {
     let hasher = Hasher::xxh3(3);
     let members: Vec<Digest> = KeyStream::new(2).members(hasher, 0..keys).collect();
-    let strangers: Vec<Digest> = KeyStream::new(2).strangers(hasher, 0..2000).collect();
+    let absent: Vec<Digest> = KeyStream::new(2).absent_keys(hasher, 0..2000).collect();
     let empty = make(hasher);
     let filled = insert_one_by_one(&empty, &members);
     let mut filter = filled.clone();
-    for &digest in &strangers {
+    for &digest in &absent {
         filter.insert_digest(digest).expect("room");
         filter.remove_digest(digest).expect("just inserted");
     }
     assert_eq!(filter.content_id(), filled.content_id(), "insert and remove leave a trace");
-    for &digest in strangers.iter().filter(|&&digest| !filled.contains_digest(digest)) {
+    for &digest in absent.iter().filter(|&&digest| !filled.contains_digest(digest)) {
         assert_eq!(filter.remove_digest(digest), Err(Absent));
         assert_eq!(filter, filled, "a refused removal changed something");
     }
-    check_removal_batches(&filled, &members, &strangers);
+    check_removal_batches(&filled, &members, &absent);
     for (index, &digest) in members.iter().enumerate() {
         filter.remove_digest(digest).expect("a member");
         assert!(members[index + 1..].iter().take(50).all(|&other| filter.contains_digest(other)));
@@ -141,13 +141,13 @@ where
 
 /// Checks that a batch removes what its digests would remove one by one: members, absent keys that
 /// are refused, and members that have been removed before.
-fn check_removal_batches<F>(filled: &F, members: &[Digest], strangers: &[Digest])
+fn check_removal_batches<F>(filled: &F, members: &[Digest], absent: &[Digest])
 where
     F: Stored + Remove + Clone + PartialEq + Debug,
 {
-    let strangers = strangers.iter().filter(|&&digest| !filled.contains_digest(digest));
+    let absent = absent.iter().filter(|&&digest| !filled.contains_digest(digest));
     let half = &members[..members.len() / 2];
-    let mixed: Vec<Digest> = half.iter().chain(strangers).chain(half).copied().collect();
+    let mixed: Vec<Digest> = half.iter().chain(absent).chain(half).copied().collect();
     let (mut batched, mut single) = (filled.clone(), filled.clone());
     // A second removal that succeeds may remove another member, so the two filters are compared
     // and members are not counted.

@@ -223,10 +223,10 @@ fn many_layers_stay_below_the_asked_rate() {
         assert_eq!(ask(&mut client, exists, 0, 100_000), 100_000);
         let info = client.say("TAMIS.INFO f");
         let rate: f64 = info.field("rate").to_string().trim_matches('"').parse().unwrap();
-        let strangers = 400_000;
-        let found = ask(&mut client, exists, 1_000_000, 1_000_000 + strangers);
+        let absent = 400_000;
+        let found = ask(&mut client, exists, 1_000_000, 1_000_000 + absent);
         let (low, high) =
-            tamis_report::papers::statistics::exact_interval(found.into(), strangers.into(), 0.999);
+            tamis_report::papers::statistics::exact_interval(found.into(), absent.into(), 0.999);
         let layers = info.field("layers").elements().len();
         println!("{reserve}: {layers} layers, says {rate:.5}, measured {low:.5} to {high:.5}");
         assert!(layers >= 12 && low <= rate && rate <= high && rate < 0.01);

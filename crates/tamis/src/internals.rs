@@ -31,19 +31,6 @@ pub mod bloom {
 
 pub mod coder {
     pub use crate::coder::*;
-
-    pub mod gaps {
-        pub use crate::coder::gaps::*;
-    }
-    pub mod numbers {
-        pub use crate::coder::numbers::*;
-    }
-    pub mod pieces {
-        pub use crate::coder::pieces::*;
-    }
-    pub mod range {
-        pub use crate::coder::range::*;
-    }
 }
 
 pub mod compressed {
@@ -65,7 +52,10 @@ pub mod dleft {
 }
 
 pub mod fast_table {
-    pub use crate::fast_table::museum::*;
+    pub use crate::fast_table::basic::Basic;
+    pub use crate::fast_table::layout::Place;
+    pub use crate::fast_table::lists::*;
+    pub use crate::fast_table::params::*;
     pub use crate::fast_table::*;
 }
 

@@ -24,7 +24,7 @@ fn main() -> Result<()> {
     println!("|---|---|---|---|---|---|---|");
     for width in [8, 12, 16] {
         let stream = KeyStream::new(9);
-        let strangers: Vec<Digest> = stream.strangers(Hasher::default(), 0..4_000_000).collect();
+        let absent: Vec<Digest> = stream.absent_keys(Hasher::default(), 0..4_000_000).collect();
         let mut members: Vec<Digest> = stream.members(Hasher::default(), 0..keys).collect();
         let mut churned = blocked_rank(keys, width)?;
         churned.insert_many(&members)?;
@@ -44,18 +44,17 @@ fn main() -> Result<()> {
 
         let model = BlockedRank::predict(&fresh.params(), keys).rate;
         let rate = |filter: &BlockedRank| {
-            let passed =
-                strangers.iter().filter(|&&one| filter.contains_digest(one)).count() as u64;
-            let (low, high) = exact_interval(passed, strangers.len() as u64, 0.999);
-            format!("{:.3e} ({low:.3e} to {high:.3e})", passed as f64 / strangers.len() as f64)
+            let passed = absent.iter().filter(|&&one| filter.contains_digest(one)).count() as u64;
+            let (low, high) = exact_interval(passed, absent.len() as u64, 0.999);
+            format!("{:.3e} ({low:.3e} to {high:.3e})", passed as f64 / absent.len() as f64)
         };
         let mut times = [Vec::new(), Vec::new()];
         for _ in 0..TIMINGS {
             for (filter, times) in [&fresh, &churned].into_iter().zip(&mut times) {
                 let start = Instant::now();
-                let passed = strangers.iter().filter(|&&one| filter.contains_digest(one)).count();
+                let passed = absent.iter().filter(|&&one| filter.contains_digest(one)).count();
                 black_box(passed);
-                times.push(start.elapsed().as_nanos() as f64 / strangers.len() as f64);
+                times.push(start.elapsed().as_nanos() as f64 / absent.len() as f64);
             }
         }
         let [before, after] = times.map(|mut times| {

@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     let stream = KeyStream::new(1);
     let keys = Keys {
         members: stream.members(Hasher::default(), 0..KEYS).collect(),
-        strangers: stream.strangers(Hasher::default(), 0..KEYS).collect(),
+        absent: stream.absent_keys(Hasher::default(), 0..KEYS).collect(),
     };
     keys.fill("bloom", Bloom::with_rate(KEYS, RATE)?)?;
     keys.fill("blocked", BlockedBloom::with_rate(KEYS, RATE)?)?;
@@ -64,7 +64,7 @@ fn count(kind: &str, operation: &str, mut work: impl FnMut() -> bool) -> Result<
 
 struct Keys {
     members: Vec<Digest>,
-    strangers: Vec<Digest>,
+    absent: Vec<Digest>,
 }
 
 impl Keys {
@@ -88,15 +88,15 @@ impl Keys {
     }
 
     fn ask<F: Filter>(&self, kind: &str, filter: &F) -> Result<()> {
-        let mut answers = vec![false; self.strangers.len()];
+        let mut answers = vec![false; self.absent.len()];
         count(kind, "hit", || self.members.iter().all(|&digest| filter.contains_digest(digest)))?;
         // A few in a hundred may pass.
-        let few = |passed: usize| passed < self.strangers.len() / 20;
+        let few = |passed: usize| passed < self.absent.len() / 20;
         count(kind, "miss", || {
-            few(self.strangers.iter().filter(|&&digest| filter.contains_digest(digest)).count())
+            few(self.absent.iter().filter(|&&digest| filter.contains_digest(digest)).count())
         })?;
         count(kind, "batch-miss", || {
-            filter.contains_many(&self.strangers, &mut answers);
+            filter.contains_many(&self.absent, &mut answers);
             few(answers.iter().filter(|&&answer| answer).count())
         })
     }

@@ -189,12 +189,12 @@ fn case<const W: usize>(keys: u64, rounds: usize) {
     let asked = (0..QUERIES).map(|query| reduce(KeyStream::new(2).member(query), keys));
     let truth = asked.clone().fold(0_u64, u64::wrapping_add);
     let members: Vec<u64> = asked.map(|key| stream.member(key)).collect();
-    let strangers: Vec<u64> = (0..QUERIES).map(|query| stream.stranger(query)).collect();
+    let absent: Vec<u64> = (0..QUERIES).map(|query| stream.absent_key(query)).collect();
     let runs = [
         (&members, truth, false),
-        (&strangers, 0, false),
+        (&absent, 0, false),
         (&members, truth, true),
-        (&strangers, 0, true),
+        (&absent, 0, true),
     ];
     for _ in 0..rounds.max(1) {
         for row in &mut rows {

@@ -9,8 +9,8 @@ use super::Outcome;
 use crate::numbers;
 use crate::progress::Progress;
 use crate::show;
-use crate::sizing::{Hashing, Sizing, keys_must_be_said};
-use crate::wishes::Wishes;
+use crate::sizing::keys_must_be_said;
+use crate::wishes::Wanted;
 
 /// Build a filter from seeded keys and measure it
 ///
@@ -39,24 +39,18 @@ pub(crate) struct Bench {
     json: bool,
 
     #[command(flatten)]
-    sizing: Sizing,
-
-    #[command(flatten)]
-    wishes: Wishes,
-
-    #[command(flatten)]
-    hashing: Hashing,
+    wanted: Wanted,
 }
 
 impl Bench {
     pub(crate) fn run(self) -> Result<Outcome> {
-        let keys = self.sizing.keys.context(
+        let keys = self.wanted.sizing.keys.context(
             "how many keys shall be inserted? Say it with --keys, for example --keys 1M",
         )?;
         let setup = Setup {
-            kind: self.sizing.kind.unwrap_or(Kind::Bloom),
-            goal: self.wishes.add_to(self.sizing.goal(keys)),
-            hasher: self.hashing.hasher()?,
+            kind: self.wanted.sizing.kind.unwrap_or(Kind::Bloom),
+            goal: self.wanted.goal(keys),
+            hasher: self.wanted.hashing.hasher()?,
             key_seed: self.key_seed,
             queries: self.queries,
         };

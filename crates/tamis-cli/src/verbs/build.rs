@@ -11,9 +11,8 @@ use super::{Outcome, add};
 use crate::keys::Keys;
 use crate::progress::Progress;
 use crate::show;
-use crate::sizing::{Hashing, Sizing};
 use crate::target::Target;
-use crate::wishes::Wishes;
+use crate::wishes::Wanted;
 
 /// Build a filter from lines
 ///
@@ -36,13 +35,7 @@ pub(crate) struct Build {
     auto: bool,
 
     #[command(flatten)]
-    sizing: Sizing,
-
-    #[command(flatten)]
-    wishes: Wishes,
-
-    #[command(flatten)]
-    hashing: Hashing,
+    wanted: Wanted,
 
     #[command(flatten)]
     keys: Keys,
@@ -52,8 +45,9 @@ impl Build {
     pub(crate) fn run(self) -> Result<Outcome> {
         self.keys.check(Some(&self.output))?;
         let target = Target::new(&self.output)?;
-        let planned = self.sizing.planned_keys(&self.keys)?;
-        let (params, label) = (self.plan(planned)?, self.hashing.label(planned)?);
+        let Wanted { sizing, hashing, .. } = &self.wanted;
+        let planned = sizing.planned_keys(&self.keys)?;
+        let (params, label) = (self.plan(planned)?, hashing.label(planned)?);
         let progress = Progress::quiet("building", self.keys.size());
         let filter = if params.kind().can_insert() {
             let mut filter = params.build(label)?;
@@ -69,15 +63,15 @@ impl Build {
             params.build_from(label, &digests)?
         };
         show::note_if_crowded(&filter);
-        target.write(&filter, self.hashing.mode())?;
+        target.write(&filter, hashing.mode())?;
         Ok(Outcome::Fine)
     }
 
     /// The layout: of the kind that was named, or of the one that meets the goal best.
     fn plan(&self, keys: u64) -> Result<AnyParams> {
-        let goal = self.wishes.add_to(self.sizing.goal(keys));
-        let kind = match self.sizing.kind {
-            None if !self.auto && self.wishes.is_empty() => Some(Kind::Bloom),
+        let goal = self.wanted.goal(keys);
+        let kind = match self.wanted.sizing.kind {
+            None if !self.auto && self.wanted.wishes.is_empty() => Some(Kind::Bloom),
             kind => kind,
         };
         if let Some(kind) = kind {

@@ -1,6 +1,5 @@
 //! `tamis check`: which lines may be in the set?
 
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -74,11 +73,9 @@ impl Check {
         let print_lines = !(self.count || self.quiet || self.json);
         let progress = if print_lines { Progress::printing } else { Progress::quiet };
         let progress = progress("checking", self.keys.size());
-        let separator = self.keys.separator();
         let mut facts = Facts::default();
         let mut answers = Vec::new();
-        let mut out = show::output();
-        self.keys.each_batch(filter.hasher(), progress, |batch| {
+        self.keys.print_batches(filter.hasher(), progress, |batch, out| {
             answers.resize(batch.digests.len(), false);
             filter.contains_many(batch.digests, &mut answers);
             facts.lines += batch.lines.len() as u64;
@@ -88,20 +85,14 @@ impl Check {
                 }
                 facts.selected += 1;
                 if print_lines {
-                    out.write_all(line)?;
-                    out.write_all(&[separator])?;
+                    self.keys.write_line(out, line)?;
                 }
-            }
-            if batch.pause {
-                out.flush()?;
             }
             if self.quiet && facts.selected > 0 {
                 return Ok(ControlFlow::Break(()));
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        out.flush()?;
-        drop(out);
         if self.json {
             show::print_json(&facts)?;
         } else if self.count {

@@ -13,7 +13,7 @@ use super::Outcome;
 use super::remove::cannot;
 use crate::keys::Keys;
 use crate::progress::Progress;
-use crate::{show, store};
+use crate::store;
 
 /// Print how often each line is in the set
 ///
@@ -52,13 +52,12 @@ impl Count {
             filter.as_count().with_context(|| cannot(filter.kind(), "count", Kind::can_count))?;
         let saturated = counters.max_count().saturating_add(1);
         let progress = Progress::printing("counting", self.keys.size());
-        let mut out = show::output();
-        self.keys.each_batch(filter.hasher(), progress, |batch| {
+        self.keys.print_batches(filter.hasher(), progress, |batch, out| {
             for (line, &digest) in batch.lines.iter().zip(batch.digests) {
                 let count = counters.count_digest(digest);
                 if self.json {
                     let key = &String::from_utf8_lossy(self.keys.key(line));
-                    serde_json::to_writer(&mut out, &Fact { key, count })
+                    serde_json::to_writer(&mut *out, &Fact { key, count })
                         .map_err(std::io::Error::from)?;
                     out.write_all(b"\n")?;
                     continue;
@@ -67,15 +66,10 @@ impl Count {
                     Some(count) => write!(out, "{count}\t")?,
                     None => write!(out, "{saturated}+\t")?,
                 }
-                out.write_all(line)?;
-                out.write_all(&[self.keys.separator()])?;
-            }
-            if batch.pause {
-                out.flush()?;
+                self.keys.write_line(out, line)?;
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        out.flush()?;
         Ok(Outcome::Fine)
     }
 }

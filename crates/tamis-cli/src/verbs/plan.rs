@@ -14,8 +14,8 @@ use tamis_report::chart;
 use super::Outcome;
 use crate::progress::Progress;
 use crate::show;
-use crate::sizing::{Hashing, Sizing, keys_must_be_said};
-use crate::wishes::Wishes;
+use crate::sizing::keys_must_be_said;
+use crate::wishes::Wanted;
 
 /// Show which filters meet a goal, the best first
 ///
@@ -48,16 +48,10 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "FILE.svg", conflicts_with = "kind")]
     plot: Option<PathBuf>,
 
+    // With hash and seed, so that the options of a build can be planned unchanged; no prediction
+    // depends on them.
     #[command(flatten)]
-    sizing: Sizing,
-
-    #[command(flatten)]
-    wishes: Wishes,
-
-    // Accepted so that the options of a build can be planned unchanged; no prediction depends on
-    // them.
-    #[command(flatten)]
-    hashing: Hashing,
+    wanted: Wanted,
 }
 
 #[derive(Serialize)]
@@ -92,12 +86,12 @@ struct Predicted {
 
 impl Plan {
     pub(crate) fn run(self) -> Result<Outcome> {
-        self.hashing.hasher()?;
-        let Some(keys) = self.sizing.keys else {
+        self.wanted.hashing.hasher()?;
+        let Some(keys) = self.wanted.sizing.keys else {
             bail!("how many keys shall be planned for? Say it with --keys, for example --keys 10M");
         };
-        let goal = self.wishes.add_to(self.sizing.goal(keys));
-        if let Some(kind) = self.sizing.kind {
+        let goal = self.wanted.goal(keys);
+        if let Some(kind) = self.wanted.sizing.kind {
             let plan = Planned::of(kind, &goal)?;
             let candidate = Candidate::new(&plan, keys, false, self.explain);
             if self.json {

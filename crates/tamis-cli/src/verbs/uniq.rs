@@ -1,6 +1,5 @@
 //! `tamis uniq`: each line once.
 
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -83,8 +82,7 @@ impl Uniq {
         let seen =
             filter.as_insert().with_context(|| cannot(kind, "take more keys", Kind::can_insert))?;
         let progress = Progress::printing("reading", self.keys.size());
-        let mut out = show::output();
-        self.keys.each_batch(hasher, progress, |batch| {
+        self.keys.print_batches(hasher, progress, |batch, out| {
             for (lines, digests) in batch.lines.chunks(AHEAD).zip(batch.digests.chunks(AHEAD)) {
                 for &digest in digests {
                     seen.prefetch(digest);
@@ -94,16 +92,11 @@ impl Uniq {
                     // distinct lines.
                     if !seen.contains_digest(digest) {
                         seen.insert_digest(digest)?;
-                        out.write_all(line)?;
-                        out.write_all(&[self.keys.separator()])?;
+                        self.keys.write_line(out, line)?;
                     }
                 }
             }
-            if batch.pause {
-                out.flush()?;
-            }
             Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(out.flush()?)
+        })
     }
 }

@@ -168,7 +168,7 @@ pub(super) fn passed<F: Filter>(
     let batch: u64 = 1 << 12;
     for first in range.clone().step_by(batch as usize) {
         absent.clear();
-        absent.extend(stream.strangers(filter.hasher(), first..range.end.min(first + batch)));
+        absent.extend(stream.absent_keys(filter.hasher(), first..range.end.min(first + batch)));
         answers.resize(absent.len(), false);
         filter.contains_many(&absent, &mut answers);
         passed += answers.iter().filter(|&&answer| answer).count() as u64;

@@ -44,7 +44,7 @@ const HASHES: u32 = 9;
 struct Trial {
     at_least: Vec<f64>,
     full: u64,
-    stashed: u64,
+    overflow: u64,
     last_full: u64,
     looks: u64,
     passed: u64,
@@ -60,7 +60,7 @@ fn churn(keys: u64, steps: u64, queries: u64, seed: u64) -> Result<Trial, Troubl
     Ok(Trial {
         at_least: trial.at_least,
         full: trial.full_insertions,
-        stashed: trial.stashed,
+        overflow: trial.overflow,
         last_full: trial.last_full,
         looks: trial.looks,
         passed: trial.answers.false_positives,
@@ -236,10 +236,10 @@ fn table_one(results: &Results) -> Result<Item, Trouble> {
     let trials: Vec<Trial> = results.get(&format!("churn {N}"))?;
     let fluid = Loads::steady(4, 6.0);
     let effective = Loads::steady(4, effective_load(IDENTITIES, N, BUCKETS));
-    let settled = oracle::settled(4, 6.0);
+    let stationary = oracle::stationary(4, 6.0);
     let mut rows = Vec::new();
     for (height, (fluid_limit, _)) in (1..).zip(printed) {
-        let again = oracle::at_least(&settled, height);
+        let again = oracle::at_least(&stationary, height);
         rows.push(
             Row::new(format!("load >= {height}, fluid limit"))
                 .printed(fluid_limit)
@@ -472,7 +472,7 @@ fn higher_loads(results: &Results) -> Result<Item, Trouble> {
                 "6.5 times 8192; with 53,428 keys 6.0% of the trials would overflow, not 2.54%.",
             ),
     );
-    let again = oracle::at_least(&oracle::settled(4, 6.5), 9);
+    let again = oracle::at_least(&oracle::stationary(4, 6.5), 9);
     rows.push(
         Row::new("load 6.5: share of buckets with load >= 9, fluid limit")
             .printed("2.205e-08")
@@ -520,14 +520,14 @@ fn higher_loads(results: &Results) -> Result<Item, Trouble> {
             .measured(in_a_trial(&trials, each, expected)),
     );
     rows.push(full_insertions(&trials, expected));
-    let stashed = trials.iter().map(|trial| trial.stashed).max().unwrap_or(0);
+    let overflow = trials.iter().map(|trial| trial.overflow).max().unwrap_or(0);
     rows.push(
         Row::new("load 6.75: overflows that no move resolved")
             .claims("none", Claim::AtMost(0.0))
-            .measured(Estimate::exact(stashed as f64)),
+            .measured(Estimate::exact(overflow as f64)),
     );
     let trials: Vec<Trial> = results.get(&format!("churn {N_7_75}"))?;
-    let most = trials.iter().map(|trial| trial.stashed).max().unwrap_or(0);
+    let most = trials.iter().map(|trial| trial.overflow).max().unwrap_or(0);
     rows.push(
         Row::new("load 7.75, up to two moves: most keys at once that found no cell")
             .claims("greater loads by more movement", Claim::AtMost(0.0))

@@ -3,13 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::Hasher;
-use tamis::internals::fast_table::{
-    Accesses, Basic, Chained, DLeft, FastTable, Layout, Pruned, Shared, TableParams,
-};
+use tamis::internals::fast_table::{Accesses, Basic, FastTable, Layout, Pruned, TableParams};
 
 use super::{Claim, Effort, Estimate, Experiment, Item, Results, Row, Trouble, Unit};
 use crate::keys::KeyStream;
-use crate::papers::fast_tables as model;
+use crate::papers::fast_tables::{self as model, Chained, DLeft, Shared};
 
 const N: u64 = 10_000;
 
@@ -53,7 +51,7 @@ fn read<L: Layout>(table: &FastTable<u64, (), L>, seed: u64) -> Result<(f64, f64
         if table.get_traced(&stream.member(key), &mut hits).is_none() {
             return Err("a table lost a key".into());
         }
-        table.get_traced(&stream.stranger(key), &mut misses);
+        table.get_traced(&stream.absent_key(key), &mut misses);
     }
     Ok((hits.nodes as f64 / N as f64, misses.nodes as f64 / N as f64))
 }
@@ -66,14 +64,12 @@ fn measure<L: Layout>(buckets: u64, hashes: u32, seed: u64) -> Result<Table, Tro
 fn measure_shared(buckets: u64, hashes: u32, seed: u64) -> Result<Table, Trouble> {
     let table = filled::<Shared>(buckets, hashes, seed)?;
     let (hit, miss) = read(&table, seed)?;
-    Ok(Table { hit, miss, nodes: table.nodes() as f64 / N as f64 })
+    Ok(Table { hit, miss, nodes: table.layout().used() as f64 / N as f64 })
 }
 
 /// The share of items that are not in the least loaded of their buckets.
 fn away(buckets: u64, subtables: u32, seed: u64) -> Result<f64, Trouble> {
-    let (table, stream) = (filled::<DLeft>(buckets, subtables, seed)?, KeyStream::new(seed));
-    let away = |&key: &u64| table.in_least_loaded(&stream.member(key)) == Some(false);
-    Ok((0..N).filter(away).count() as f64 / N as f64)
+    Ok(DLeft::away(&filled(buckets, subtables, seed)?) as f64 / N as f64)
 }
 
 const LEAST_BAD: (u64, u32) = (5000, 2);

@@ -103,7 +103,7 @@ pub(super) type FluidLoads = Vec<[f64; HEIGHTS]>;
 
 /// The steady loads of d-left buckets whose keys come and go: integrated over time from empty
 /// buckets.
-pub(super) fn settled(subtables: usize, load: f64) -> FluidLoads {
+pub(super) fn stationary(subtables: usize, load: f64) -> FluidLoads {
     // Keys that were there at first leave as e^(-t / load).
     over_time(subtables, load, 40.0 * load, |_, _| {})
 }

@@ -15,29 +15,26 @@ const MOST_LINES: usize = 12;
 
 #[derive(Template)]
 #[template(path = "index.html")]
-struct Page<'a> {
-    plot_style: &'a str,
-    documents: &'a [DocumentView],
-    total: usize,
-    figures: usize,
-    unfit: usize,
-    verdicts: &'a [Verdict],
-    effort: &'a str,
-    confidence: &'a str,
-    command: &'a str,
+struct Page {
+    plot_style: &'static str,
+    report: ReportView,
 }
 
 #[derive(Template)]
 #[template(path = "report.md", escape = "none")]
-struct Markdown<'a> {
-    documents: &'a [DocumentView],
+struct Markdown {
+    report: ReportView,
+}
+
+struct ReportView {
+    documents: Vec<DocumentView>,
     total: usize,
     figures: usize,
     unfit: usize,
-    verdicts: &'a [Verdict],
-    effort: &'a str,
-    confidence: &'a str,
-    command: &'a str,
+    verdicts: &'static [Verdict],
+    effort: &'static str,
+    confidence: String,
+    command: &'static str,
 }
 
 struct DocumentView {
@@ -98,33 +95,12 @@ impl Report {
 
     /// The page.
     pub fn html(&self) -> Result<String, Trouble> {
-        Ok(Page {
-            plot_style: STYLE,
-            documents: &self.views(),
-            total: self.lines().count(),
-            figures: self.figures(),
-            unfit: self.count(Verdict::Differs) + self.count(Verdict::Weak),
-            verdicts: &Verdict::ALL,
-            effort: self.effort_in_words(),
-            confidence: &confidence(),
-            command: self.command(),
-        }
-        .render()?)
+        Ok(Page { plot_style: STYLE, report: self.view() }.render()?)
     }
 
     /// The same as Markdown.
     pub fn markdown(&self) -> Result<String, Trouble> {
-        Ok(Markdown {
-            documents: &self.views(),
-            total: self.lines().count(),
-            figures: self.figures(),
-            unfit: self.count(Verdict::Differs) + self.count(Verdict::Weak),
-            verdicts: &Verdict::ALL,
-            effort: self.effort_in_words(),
-            confidence: &confidence(),
-            command: self.command(),
-        }
-        .render()?)
+        Ok(Markdown { report: self.view() }.render()?)
     }
 
     /// How many figures there are.
@@ -133,8 +109,17 @@ impl Report {
         items.filter(|item| item.plot.is_some()).count()
     }
 
-    fn views(&self) -> Vec<DocumentView> {
-        self.documents.iter().map(DocumentView::new).collect()
+    fn view(&self) -> ReportView {
+        ReportView {
+            documents: self.documents.iter().map(DocumentView::new).collect(),
+            total: self.lines().count(),
+            figures: self.figures(),
+            unfit: self.count(Verdict::Differs) + self.count(Verdict::Weak),
+            verdicts: &Verdict::ALL,
+            effort: self.effort_in_words(),
+            confidence: format!("{:.3}%", 100.0 * CONFIDENCE),
+            command: self.command(),
+        }
     }
 
     fn effort_in_words(&self) -> &'static str {
@@ -222,10 +207,6 @@ impl RowView {
             reason: reasons.into_iter().flatten().collect::<Vec<String>>().join(" "),
         }
     }
-}
-
-fn confidence() -> String {
-    format!("{:.3}%", 100.0 * CONFIDENCE)
 }
 
 /// A number with five significant digits.

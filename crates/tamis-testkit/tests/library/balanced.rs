@@ -15,8 +15,8 @@ fn members(hasher: Hasher, keys: core::ops::Range<u64>) -> Vec<Digest> {
     KeyStream::new(21).members(hasher, keys).collect()
 }
 
-fn strangers(hasher: Hasher, keys: u64) -> Vec<Digest> {
-    KeyStream::new(21).strangers(hasher, 0..keys).collect()
+fn absent_keys(hasher: Hasher, keys: u64) -> Vec<Digest> {
+    KeyStream::new(21).absent_keys(hasher, 0..keys).collect()
 }
 
 fn plan<S: Scheme>(keys: u64, bits: f64, fixed: &[(&str, u64)]) -> BalancedParams<S> {
@@ -76,7 +76,7 @@ fn keeps_its_word<S: Scheme>(block: u64, bits: f64) {
     assert!(apart.abs() <= 4.0, "{apart} deviations apart");
     near(read as f64 / KEYS as f64, predicted.blocks_per_insert, 0.01);
     near(blocks(&keys), predicted.blocks_per_hit, 0.01);
-    near(blocks(&strangers(filter.hasher(), 300_000)), predicted.blocks_per_miss, 0.01);
+    near(blocks(&absent_keys(filter.hasher(), 300_000)), predicted.blocks_per_miss, 0.01);
     if let (Some(entries), Some(expected)) = (filter.overflow(), predicted.overflow) {
         assert!((entries as f64 - expected).abs() <= 0.7 * (KEYS as f64).sqrt());
     }
@@ -216,7 +216,7 @@ fn more_keys_than_planned<S: Scheme>() {
 }
 
 #[test]
-fn duplicates_and_surplus_keys_lose_nothing() {
+fn duplicates_and_keys_beyond_the_plan_lose_nothing() {
     each_key_three_times::<Single>();
     each_key_three_times::<Sequential>();
     each_key_three_times::<Mht>();

@@ -199,7 +199,7 @@ fn churn_at_a_high_load_loses_nothing() {
         }
         filter.validate().unwrap();
         assert!(has_all(&filter, &digests));
-        println!("load {load}: {} stashed of {}", filter.overflow().unwrap(), digests.len());
+        println!("load {load}: {} overflow of {}", filter.overflow().unwrap(), digests.len());
         assert!(filter.overflow().unwrap() <= 2);
     }
 }
@@ -274,7 +274,7 @@ fn tables_grow_for_values() {
     filter.validate().unwrap();
     assert!((0..1000_u64).all(|key| filter.values(&key).len() == 8));
     assert!(filter.params().all_cells() >= 8000 && filter.overflow() < Some(300));
-    println!("{} cells, {:?} stashed", filter.params().all_cells(), filter.overflow());
+    println!("{} cells, {:?} overflow", filter.params().all_cells(), filter.overflow());
 }
 
 /// Unpacking places identities anew, in their order, which must balance as well as any other
@@ -336,9 +336,9 @@ fn two_moves_find_room_where_one_does_not() {
         let keys = (load * f64::from(buckets)) as u64;
         let churn = Churn { keys, steps: 60_000, queries: 0, seed: 3 };
         let trial = churn.dleft(params).unwrap();
-        println!("{load}: {} full, {} in the stash", trial.full_insertions, trial.stashed);
+        println!("{load}: {} full, {} in the overflow", trial.full_insertions, trial.overflow);
         assert!(trial.full_insertions > 1000, "{load}");
-        assert!(trial.stashed <= most, "{load}: {} in the stash", trial.stashed);
+        assert!(trial.overflow <= most, "{load}: {} in the overflow", trial.overflow);
         assert!(trial.answers.false_negatives == 0 && trial.answers.empties);
     }
 }

@@ -65,12 +65,6 @@ const DONE: &[&str] = &[
 const NOT_YET: &[&str] = &[
     "crates/tamis-report/src/reproduce/balanced/mod.rs",
     "crates/tamis-report/src/reproduce/dleft.rs",
-    "crates/tamis-testkit/src/golden.rs",
-    "crates/tamis-testkit/src/model/trial/checks.rs",
-    "crates/tamis-testkit/tests/library/dleft.rs",
-    "crates/tamis-testkit/tests/library/hostile.rs",
-    "crates/tamis-testkit/tests/library/plan.rs",
-    "crates/tamis-testkit/tests/library/rates.rs",
     "crates/tamis/src/coder/error.rs",
 ];
 

@@ -40,7 +40,7 @@ fn for_every_kind(check: impl Fn(&Case)) {
                     params,
                     label: Label::planned(hasher, keys),
                     members: stream.members(hasher, 0..keys).collect(),
-                    absent: stream.strangers(hasher, 0..ABSENT).collect(),
+                    absent: stream.absent_keys(hasher, 0..ABSENT).collect(),
                 });
             }
         }

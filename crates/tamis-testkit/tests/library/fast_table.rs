@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use tamis::internals::fast_table::{
-    Accesses, Basic, Chained, DLeft, FastTable, Layout, MAX_BUCKETS, MAX_HASHES, Pruned, Shared,
-    TableParams,
+    Accesses, Basic, FastTable, Layout, MAX_BUCKETS, MAX_HASHES, Pruned, TableParams,
 };
 use tamis::{Digest, Hasher};
 use tamis_report::keys::KeyStream;
 use tamis_report::memory;
+use tamis_report::papers::fast_tables::{Chained, DLeft, Shared};
 
 /// Small pseudorandom numbers, the same in every run.
 struct Dice(u64);
@@ -146,13 +146,13 @@ fn a_shared_node_survives_functions_that_agree() {
         table.validate().unwrap();
     }
     let counted: u64 = (0..50).map(|bucket| table.counters().unwrap().count(bucket)).sum();
-    assert!(counted <= 2 * 200 && (200..=counted as usize).contains(&table.nodes()));
+    assert!(counted <= 2 * 200 && (200..=counted as usize).contains(&table.layout().used()));
     assert!(keys.iter().all(|key| table.get(key) == Some(key)));
     for key in &keys {
         assert_eq!(table.remove(key), Some(*key));
         table.validate().unwrap();
     }
-    assert_eq!(table.nodes(), 0);
+    assert_eq!(table.layout().used(), 0);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn grows<L: Layout>() {
     assert_eq!(table.footprint() as i64, 8 * (memory::held() - before));
     table.validate().unwrap();
     assert!((0..20_000).all(|key| table.get(&stream.member(key)) == Some(&[key as u8; 3])));
-    assert!((0..20_000).all(|key| table.get(&stream.stranger(key)).is_none()));
+    assert!((0..20_000).all(|key| table.get(&stream.absent_key(key)).is_none()));
     let copy = table.clone();
     for key in 0..20_000 {
         assert!(table.remove(&stream.member(key)).is_some());
@@ -241,7 +241,7 @@ fn a_batch_is_its_lookups() {
             table.insert(stream.member(key), key).unwrap();
         }
         let asked: Vec<u64> =
-            (0..keys).flat_map(|key| [stream.member(key), stream.stranger(key)]).collect();
+            (0..keys).flat_map(|key| [stream.member(key), stream.absent_key(key)]).collect();
         let mut found = vec![None; asked.len()];
         table.get_many(&asked, &mut found);
         assert!(asked.iter().zip(&found).all(|(key, &found)| table.get(key) == found));

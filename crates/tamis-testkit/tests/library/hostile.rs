@@ -46,7 +46,7 @@ fn changes_behind_right_checksums_are_refused_or_harmless() {
                 let Ok(mut filter) = hostile::decode(&repaired) else { continue };
                 accepted += 1;
                 filter.validate().unwrap();
-                let digest = filter.hasher().digest("a stranger");
+                let digest = filter.hasher().digest("an absent key");
                 if let Some(insert) = filter.as_insert() {
                     // By its policy a filter may be full, and then insertion fails.
                     let taken = insert.insert_digest(digest).is_ok();

@@ -71,12 +71,12 @@ fn figure_two_the_bound() {
 fn the_bound_is_what_greedy_removal_leaves() {
     for (r, a, gamma) in [(8.0, 1.2, 0.0), (8.0, 1.1, 0.02), (21.3, 1.2, 0.005), (1.0, 1.05, 0.0)] {
         let mut loads = Bound::new(a * r, 1.0, 0.0).loads;
-        let mut surplus = mean_cost(&loads, |i| i as f64) - r * (1.0 - gamma);
+        let mut excess = mean_cost(&loads, |i| i as f64) - r * (1.0 - gamma);
         for i in (1..loads.len()).rev() {
-            let moved = loads[i].min(surplus);
+            let moved = loads[i].min(excess);
             loads[i] -= moved;
             loads[i - 1] += moved;
-            surplus -= moved;
+            excess -= moved;
         }
         let bound = Bound::new(r, a, gamma).loads;
         for (i, load) in loads.iter().enumerate() {
@@ -256,13 +256,13 @@ fn figure_four_rates_with_the_papers_phi() {
         close(line.scheme(false, k, a, GAMMA, 3).0.bound.log10(), by_gamma, 5.5e-4);
         let gamma = sequential_least_overflow(1.2, 3, line.r).unwrap();
         close(line.scheme(false, k, 1.2, gamma, 3).0.bound.log10(), by_a, 5.5e-4);
-        let (stranger, design, found) = line.scheme(false, k, 1.2, GAMMA, 3);
+        let (absent, design, found) = line.scheme(false, k, 1.2, GAMMA, 3);
         assert_eq!(design.h, h);
         close(design.p, p, 5.01e-4);
-        close(stranger.bound.log10(), mht, 5.5e-4);
+        close(absent.bound.log10(), mht, 5.5e-4);
         // The notes' column of blocks is 1 + rho + rho^2: an upper bound, as the union bound is.
-        close(powers(stranger.refused, 3), blocks, 5.5e-4);
-        assert!(stranger.blocks <= blocks + 5e-4);
+        close(powers(absent.refused, 3), blocks, 5.5e-4);
+        assert!(absent.blocks <= blocks + 5e-4);
         // An absent key that goes on at h whatever its coin; and the paper's P_j, which are those
         // of inserts.
         let loads = Bound::new(line.r, 1.2, GAMMA).loads;

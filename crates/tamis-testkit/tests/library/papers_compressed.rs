@@ -361,9 +361,9 @@ fn list_forms() {
         let asked = 20_000;
         let mut total = 0;
         let mut worst = 0;
-        for stranger in 0..asked {
-            let (found, probes) = list.probe(at(1 << 40 | stranger));
-            assert_eq!(found, positions.binary_search(&at(1 << 40 | stranger)).is_ok());
+        for absent in 0..asked {
+            let (found, probes) = list.probe(at(1 << 40 | absent));
+            assert_eq!(found, positions.binary_search(&at(1 << 40 | absent)).is_ok());
             total += probes;
             worst = worst.max(probes);
         }

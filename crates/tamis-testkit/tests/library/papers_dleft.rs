@@ -431,11 +431,11 @@ fn against_counting() {
 }
 
 /// Steps after which the loads are steady: ten for each bucket. `scripts/long` runs all 2^20.
-const SETTLED: u64 = 10 * BUCKETS;
+const STEPS: u64 = 10 * BUCKETS;
 
 fn churn(keys: u64, trials: u64) -> Vec<DLeftTrial> {
     let params = DLeftParams::new(4, 2048, 8, 14, 0).unwrap();
-    let run = |seed| Churn { keys, steps: SETTLED, queries: 100_000, seed }.dleft(params).unwrap();
+    let run = |seed| Churn { keys, steps: STEPS, queries: 100_000, seed }.dleft(params).unwrap();
     let done = in_parallel(trials, run);
     assert!(done.iter().all(|trial| trial.answers.false_negatives == 0 && trial.answers.empties));
     done
@@ -452,7 +452,7 @@ fn the_experiment() {
         println!("load >= {height}: {mean:.6}, notes {simulated}");
         close(mean, simulated, 0.0005);
     }
-    assert!(trials.iter().all(|trial| trial.full_insertions == 0 && trial.stashed == 0));
+    assert!(trials.iter().all(|trial| trial.full_insertions == 0 && trial.overflow == 0));
     assert!(trials.iter().all(|trial| (2..=4).contains(&trial.largest_count)));
     let passed = trials.iter().map(|trial| trial.answers.false_positives).sum();
     let (low, high) = exact_interval(passed, 500 * 100_000, 0.999);
@@ -466,19 +466,19 @@ fn the_experiment() {
 fn overflows() {
     for (keys, trials) in [(55_040, 60), (55_296, 40)] {
         let load = effective_load(IDENTITIES, keys, BUCKETS);
-        let expected = expected_full(4, 8, load, BUCKETS, SETTLED) * trials as f64;
+        let expected = expected_full(4, 8, load, BUCKETS, STEPS) * trials as f64;
         let trials = churn(keys, trials);
         let full: u64 = trials.iter().map(|trial| trial.full_insertions).sum();
         println!("load {load}: {full} full insertions, expected {expected}");
         assert!((full as f64 - expected).abs() < 4.0 * expected.sqrt(), "{full} for {expected}");
-        assert!(expected > 10.0 && trials.iter().all(|trial| trial.stashed == 0));
+        assert!(expected > 10.0 && trials.iter().all(|trial| trial.overflow == 0));
     }
 }
 
 #[test]
 fn the_standard_filter_beside_it() {
     let params = CountingParams::new(663_552, 9, 4).unwrap();
-    let run = |seed| Churn { keys: N, steps: SETTLED, queries: 100_000, seed }.counting(params);
+    let run = |seed| Churn { keys: N, steps: STEPS, queries: 100_000, seed }.counting(params);
     let trials = in_parallel(10, |seed| run(seed).unwrap());
     assert!(trials.iter().all(|trial| trial.answers.false_negatives == 0 && trial.answers.empties));
     // The paper saw 12 in 16 of 10000 trials, and 13 in one.

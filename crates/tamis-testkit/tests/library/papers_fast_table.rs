@@ -6,11 +6,9 @@
 //! tables, and by half a unit of the last printed digit.
 
 use tamis::Hasher;
-use tamis::internals::fast_table::{
-    Accesses, Basic, Chained, DLeft, FastTable, Layout, Pruned, Shared, TableParams,
-};
+use tamis::internals::fast_table::{Accesses, Basic, FastTable, Layout, Pruned, TableParams};
 use tamis_report::keys::KeyStream;
-use tamis_report::papers::fast_tables as model;
+use tamis_report::papers::fast_tables::{self as model, Chained, DLeft, Shared};
 use tamis_testkit::printed::close;
 
 const N: u64 = 10_000;
@@ -66,7 +64,7 @@ fn measure<L: Layout>(buckets: u64, hashes: u32, tables: u64) -> Measured {
             let mut hit = Accesses::default();
             assert!(table.get_traced(&stream.member(key), &mut hit).is_some());
             let mut miss = Accesses::default();
-            assert!(table.get_traced(&stream.stranger(key), &mut miss).is_none());
+            assert!(table.get_traced(&stream.absent_key(key), &mut miss).is_none());
             sums[0] += hit.nodes;
             sums[1] += miss.nodes;
             most = most.max(hit.nodes);
@@ -150,7 +148,7 @@ fn shared_row_by_row() {
         // It reads for a miss what the basic table reads: the same number of nodes of the same
         // bucket.
         assert_eq!(measured.miss.mean, measure::<Basic>(buckets, hashes, TABLES).miss.mean);
-        let used = |seed| filled::<Shared>(buckets, hashes, seed).nodes() as f64 / N as f64;
+        let used = |seed| filled::<Shared>(buckets, hashes, seed).layout().used() as f64 / N as f64;
         let used = Sample::of(&(0..TABLES).map(used).collect::<Vec<f64>>());
         used.agrees(nodes.0, nodes.1);
         // Erratum: not one node an item, as the report has it, but up to nearly k.
@@ -204,11 +202,7 @@ fn dleft_items_are_not_in_the_least_loaded_bucket() {
     // Erratum: the report has a counting filter send a lookup to the least loaded bucket. 52% of
     // the items are not there (2-left, m = 2048), up to all of them (4-left, m >= 32768).
     let away = |buckets, subtables| {
-        let share = |seed| {
-            let (table, stream) = (filled::<DLeft>(buckets, subtables, seed), KeyStream::new(seed));
-            let away = |&key: &u64| table.in_least_loaded(&stream.member(key)) == Some(false);
-            (0..N).filter(away).count() as f64 / N as f64
-        };
+        let share = |seed| DLeft::away(&filled(buckets, subtables, seed)) as f64 / N as f64;
         Sample::of(&(0..TABLES).map(share).collect::<Vec<f64>>())
     };
     away(2048, 2).agrees(0.52, 2);
@@ -257,12 +251,12 @@ fn closed_forms() {
 }
 
 #[test]
-fn the_filter_passes_as_many_strangers_as_predicted() {
+fn the_filter_passes_as_many_absent_keys_as_predicted() {
     let table = filled::<Pruned>(32768, 3, 1);
     let mut accesses = Accesses::default();
     let queries = 200_000;
     for key in 0..queries {
-        table.get_traced(&KeyStream::new(1).stranger(key), &mut accesses);
+        table.get_traced(&KeyStream::new(1).absent_key(key), &mut accesses);
     }
     let (low, high) =
         tamis_report::papers::statistics::exact_interval(accesses.heads, queries, 0.999);
@@ -322,8 +316,8 @@ fn work(buckets: u64, hashes: u32) -> [Sample; 4] {
             table.insert_traced(stream.member(key), (), &mut filling).unwrap();
         }
         for key in 0..N / 10 {
-            table.insert_traced(stream.stranger(key), (), &mut full).unwrap();
-            table.remove_traced(&stream.stranger(key), &mut removing).unwrap();
+            table.insert_traced(stream.absent_key(key), (), &mut full).unwrap();
+            table.remove_traced(&stream.absent_key(key), &mut removing).unwrap();
         }
         // A removal moves back what the insertion moved away.
         assert_eq!(full.moved, removing.moved);

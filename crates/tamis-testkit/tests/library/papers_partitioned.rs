@@ -287,7 +287,7 @@ fn crc_rate(bits: u64, groups: u64, candidates: u32, hashes: u32, queries: u64) 
                 words[(at / 64) as usize] >> (at % 64) & 1 == 1
             })
     };
-    let passed = stream.strangers(hasher, 0..queries).filter(passes).count();
+    let passed = stream.absent_keys(hasher, 0..queries).filter(passes).count();
     passed as f64 / queries as f64
 }
 

@@ -255,7 +255,7 @@ fn levels_of_table_two_are_not_optimal() {
 }
 
 #[test]
-fn settled_frames() {
+fn fixed_frames() {
     // Section 4: the frames of Table II with better levels.
     let demand = Demand { max_groups: 1, ..Demand::new(N) };
     let at = |frame| complete(&demand, layout(frame, [0; 3], 0, 0)).expect("a sound frame");

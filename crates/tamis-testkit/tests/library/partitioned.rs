@@ -218,13 +218,13 @@ fn keeps_the_laws(params: PartitionedParams) {
 }
 
 #[test]
-fn strangers_of_empty_groups_are_refused_without_a_look_at_the_array() {
+fn absent_keys_of_empty_groups_are_refused_without_a_look_at_the_array() {
     let params = PartitionedParams::new(300, 1, 2000, 8, 2).unwrap();
     let filter = check(params, &digests(1000));
-    let strangers: Vec<Digest> =
-        KeyStream::new(5).strangers(Hasher::default(), 0..200_000).collect();
+    let absent: Vec<Digest> =
+        KeyStream::new(5).absent_keys(Hasher::default(), 0..200_000).collect();
     let empty = |digest: &Digest| filter.functions(params.group(*digest)).next().is_none();
-    let refused = strangers.iter().filter(|digest| empty(digest));
+    let refused = absent.iter().filter(|digest| empty(digest));
     assert!(refused.clone().all(|&digest| !filter.contains_digest(digest)));
     // One line of choices, sometimes two.
     assert!(refused.clone().all(|&digest| (1..=2).contains(&filter.blocks_to_contain(digest))));
@@ -232,7 +232,7 @@ fn strangers_of_empty_groups_are_refused_without_a_look_at_the_array() {
     assert!((share - expected).abs() < 0.03, "{share} {expected}");
     // Without the marks the rate would be more than twice as high.
     assert!(filter.rate() < 0.45 * filter.fill().powi(2));
-    let passed = strangers.iter().filter(|&&digest| filter.contains_digest(digest)).count() as u64;
+    let passed = absent.iter().filter(|&&digest| filter.contains_digest(digest)).count() as u64;
     let (low, high) = exact_interval(passed, 200_000, 0.999);
     assert!((low..=high).contains(&filter.rate()), "{low} {high} {}", filter.rate());
 }
@@ -324,7 +324,7 @@ fn half_the_rate_of_a_plain_filter_at_ten_bits_in_all() {
     assert!(held <= 10.0 + 512.0 / KEYS as f64, "{held} bits per key");
     assert_eq!(held, predicted.bits_per_key);
     let passed =
-        stream.strangers(hasher, 0..QUERIES).filter(|&key| filter.contains_digest(key)).count();
+        stream.absent_keys(hasher, 0..QUERIES).filter(|&key| filter.contains_digest(key)).count();
     let (low, high) = exact_interval(passed as u64, QUERIES, 0.999);
     println!(
         "{params:?}: predicted {:e}, of the fill {:e}, measured {low:e} to {high:e}, plain {plain:e}",
@@ -399,7 +399,7 @@ fn groups_that_are_not_stored_take_no_time() {
 }
 
 #[test]
-fn settled_params_are_kept() {
+fn fixed_params_are_kept() {
     let plan = |size: Size, fixed: &[(&str, u64)]| {
         let goal = Goal::sized(20_000, size).params(fixed.iter().copied());
         AnyParams::plan(Kind::Partitioned, &goal)

@@ -26,7 +26,7 @@ fn plans_with_the_reports_functions_keep_their_rates() {
             let keys: Vec<Digest> = stream.members(hasher, 0..KEYS).collect();
             let filter = params.build_from(Label::planned(hasher, KEYS), &keys).unwrap();
             assert!(keys.iter().all(|&key| filter.contains_digest(key)));
-            let absent = stream.strangers(hasher, 0..QUERIES);
+            let absent = stream.absent_keys(hasher, 0..QUERIES);
             let passed = absent.filter(|&key| filter.contains_digest(key)).count() as u64;
             let (low, high) = exact_interval(passed, QUERIES, 0.999);
             println!("{named:?}: {:e}, {:e}, {low:e} to {high:e}", predicted.rate, filter.rate());

@@ -68,7 +68,7 @@ fn a_packed_filter_answers_as_the_unpacked_one_does() {
         assert_eq!((packed.params(), packed.label()), (filter.params(), filter.label()));
         assert_eq!(packed.pieces().pieces(), filter.params().bits().div_ceil(bits));
         let absent =
-            KeyStream::new(4).strangers(filter.hasher(), 0..if bits > 4096 { 50 } else { 3000 });
+            KeyStream::new(4).absent_keys(filter.hasher(), 0..if bits > 4096 { 50 } else { 3000 });
         for digest in digests(filter.hasher()).into_iter().take(200).chain(absent) {
             assert_eq!(packed.contains_digest(digest).unwrap(), filter.contains_digest(digest));
         }

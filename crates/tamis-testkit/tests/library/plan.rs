@@ -155,7 +155,7 @@ fn memory_and_bits_per_key_are_not_exceeded() {
 }
 
 #[test]
-fn settled_params_are_kept_or_refused_by_name() {
+fn fixed_params_are_kept_or_refused_by_name() {
     let rate = Size::Rate(0.01);
     let plan = |kind, fixed: &[(&str, u64)]| AnyParams::plan(kind, &goal(1000, rate, fixed));
     let named = |kind, fixed: &[(&str, u64)]| plan(kind, fixed).unwrap().named();

@@ -205,7 +205,7 @@ fn chi_square(degrees: f64, chance: f64) -> f64 {
 /// The rate computed from the fill is the rate of absent keys: their positions are independent,
 /// also inside a block and at low rates, where a small number of patterns would show.
 #[test]
-fn strangers_meet_the_rate_of_the_fill() {
+fn absent_keys_meet_the_rate_of_the_fill() {
     const QUERIES: u64 = 40_000_000;
     let sizes = [
         (Kind::Bloom, 20.0, vec![]),
@@ -228,12 +228,12 @@ fn strangers_meet_the_rate_of_the_fill() {
         let digests: Vec<_> = stream.members(hasher, 0..goal.keys).collect();
         filter.as_insert().unwrap().insert_many(&digests).unwrap();
         let passed = stream
-            .strangers(hasher, 0..QUERIES)
+            .absent_keys(hasher, 0..QUERIES)
             .filter(|&digest| filter.contains_digest(digest))
             .count() as u64;
         let (low, high) = exact_interval(passed, QUERIES, 0.999);
         let rate = filter.rate();
-        println!("{params:?}: fill says {rate:e}, strangers {low:e} to {high:e}");
+        println!("{params:?}: fill says {rate:e}, absent keys {low:e} to {high:e}");
         assert!((low..=high).contains(&rate), "{params:?}: fill {rate:e}, {low:e} to {high:e}");
     }
 }

@@ -18,8 +18,8 @@ fn members(keys: u64) -> Vec<Digest> {
     KeyStream::new(11).members(Hasher::default(), 0..keys).collect()
 }
 
-fn strangers(keys: u64) -> Vec<Digest> {
-    KeyStream::new(11).strangers(Hasher::default(), 0..keys).collect()
+fn absent_keys(keys: u64) -> Vec<Digest> {
+    KeyStream::new(11).absent_keys(Hasher::default(), 0..keys).collect()
 }
 
 fn sharded<F: Stored>(keys: u64, shards: usize) -> Sharded<F> {
@@ -142,7 +142,7 @@ fn one_thread_is_told_that_a_key_is_new_and_each_removal_counts_once() {
 fn same_alone<F: Stored + Insert>() {
     for (keys, shards) in [(0, 1), (1, 1), (2, 5), (5000, 1), (5000, 7), (300, 1000)] {
         let (single, batched) = (sharded::<F>(keys, shards), sharded::<F>(keys, shards));
-        let (members, strangers) = (members(keys), strangers(2000));
+        let (members, absent) = (members(keys), absent_keys(2000));
         for &digest in &members {
             let before = single.contains_digest(digest);
             assert_eq!(single.insert_digest(digest).unwrap(), !before);
@@ -151,9 +151,9 @@ fn same_alone<F: Stored + Insert>() {
         assert_eq!(contents(&single), contents(&batched));
         assert_eq!((single.keys(), batched.keys()), (keys, keys));
         assert!(all_in(&batched, &members), "false negative");
-        let mut answers = vec![true; strangers.len()];
-        batched.contains_many(&strangers, &mut answers);
-        for (&digest, &answer) in strangers.iter().zip(&answers) {
+        let mut answers = vec![true; absent.len()];
+        batched.contains_many(&absent, &mut answers);
+        for (&digest, &answer) in absent.iter().zip(&answers) {
             assert_eq!(batched.contains_digest(digest), answer);
             batched.prefetch(digest);
             assert!(batched.blocks_to_contain(digest) > 0);
@@ -199,12 +199,12 @@ fn shards_share_the_goal() {
     filter.insert_many(&members(KEYS)).unwrap();
     assert!(!filter.is_crowded(), "a shard holds more than was planned for");
     assert!(filter.capacity() < KEYS + KEYS / 8);
-    let strangers = strangers(400_000);
-    let mut answers = vec![false; strangers.len()];
-    filter.contains_many(&strangers, &mut answers);
+    let absent = absent_keys(400_000);
+    let mut answers = vec![false; absent.len()];
+    filter.contains_many(&absent, &mut answers);
     let passed = answers.iter().filter(|&&answer| answer).count() as u64;
     let (low, high) =
-        tamis_report::papers::statistics::exact_interval(passed, strangers.len() as u64, 0.999);
+        tamis_report::papers::statistics::exact_interval(passed, absent.len() as u64, 0.999);
     assert!((low..=high).contains(&filter.rate()), "{low} {} {high}", filter.rate());
     assert!(filter.rate() < 0.01);
 
@@ -285,13 +285,13 @@ fn atomic_filters_lose_nothing() {
         assert!(told_otherwise < atomic.rate() * all.len() as f64, "{told_otherwise} not new");
         assert!(all_in(atomic, all), "false negative");
     }
-    let (all, strangers) = (members(40_000), strangers(40_000));
+    let (all, absent) = (members(40_000), absent_keys(40_000));
     let same = |atomic: &dyn Filter, plain: &dyn Filter| {
         assert_eq!(atomic.label(), plain.label());
         assert_eq!(atomic.rate(), plain.rate());
         assert_eq!(atomic.fill(), plain.fill());
         assert_eq!(atomic.footprint(), plain.footprint());
-        for &digest in &strangers {
+        for &digest in &absent {
             assert_eq!(atomic.contains_digest(digest), plain.contains_digest(digest));
             assert_eq!(atomic.blocks_to_contain(digest), plain.blocks_to_contain(digest));
         }

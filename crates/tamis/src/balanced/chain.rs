@@ -198,18 +198,13 @@ impl Law {
 /// What the next key meets at a block to which a keys have come, for a = 0, 1, ... The last values
 /// hold for every greater a.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Profile {
-    found: Vec<f64>,
-    /// E[(s / B)^2k].
-    square: Vec<f64>,
-    refused: Vec<f64>,
-    passed: Vec<f64>,
-}
+pub(super) struct Profile(Vec<Met>);
 
 /// What a key meets at a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Met {
-    /// The chance that the block holds all its bits, and the mean of that chance's square.
+    /// The chance that the block holds all its bits, and the mean of that chance's square,
+    /// E[(s / B)^2k].
     pub(super) found: f64,
     pub(super) square: f64,
     /// The chance that the block refuses it.
@@ -223,8 +218,8 @@ impl Profile {
     pub(super) fn new(layout: &Layout, throws: &Throws, most: usize) -> Self {
         // After six throws for each bit, a block seems to hold nearly every key, and changes no
         // more.
-        let settled = 6 * layout.block / layout.hashes + layout.threshold + 2;
-        let most = most.min(settled as usize);
+        let constant = 6 * layout.block / layout.hashes + layout.threshold + 2;
+        let most = most.min(constant as usize);
         let mut profile = Self::default();
         match layout.rule {
             Rule::Counter => profile.fill_by_counter(layout, throws, most),
@@ -235,14 +230,8 @@ impl Profile {
     }
 
     fn push(&mut self, found: f64, square: f64, refused: f64) {
-        let passed = match (self.passed.last(), self.refused.last()) {
-            (Some(passed), Some(refused)) => passed + refused,
-            _ => 0.0,
-        };
-        self.passed.push(passed);
-        self.found.push(found);
-        self.square.push(square);
-        self.refused.push(refused);
+        let passed = self.0.last().map_or(0.0, |before| before.passed + before.refused);
+        self.0.push(Met { found, square, refused, passed });
     }
 
     fn fill_by_counter(&mut self, layout: &Layout, throws: &Throws, most: usize) {
@@ -366,13 +355,8 @@ impl Profile {
 
     /// The values after `a` keys.
     pub(super) fn at(&self, a: usize) -> Met {
-        let last = self.found.len() - 1;
-        let i = a.min(last);
-        Met {
-            found: self.found[i],
-            square: self.square[i],
-            refused: self.refused[i],
-            passed: self.passed[i] + (a - i) as f64 * self.refused[i],
-        }
+        let i = a.min(self.0.len() - 1);
+        let met = self.0[i];
+        Met { passed: met.passed + (a - i) as f64 * met.refused, ..met }
     }
 }

@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::address::reduce;
-use crate::bits::OutOfMemory;
+use crate::bits::{self, OutOfMemory};
 use crate::digest::Digest;
 
 /// The word of a digest that says where its slot is.
@@ -141,11 +141,8 @@ impl List {
 }
 
 fn free(slots: u64) -> Result<Vec<u64>, OutOfMemory> {
-    let refused = OutOfMemory { bytes: slots.saturating_mul(8) };
-    let len = usize::try_from(slots).map_err(|_| refused)?;
-    let mut free = Vec::new();
-    free.try_reserve_exact(len).map_err(|_| refused)?;
-    free.resize(len, FREE);
+    let mut free = bits::with_room(slots)?;
+    free.resize(slots as usize, FREE);
     Ok(free)
 }
 

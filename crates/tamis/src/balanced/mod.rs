@@ -118,75 +118,42 @@ mod sealed {
     }
 }
 
-macro_rules! scheme {
-    ($name:ident, $kind:ident, $rule:ident, $shared:expr, $most:expr, $range:expr, $doc:expr, $reason:expr) => {
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {}
+macro_rules! schemes {
+    ($($name:ident $kind:ident $rule:ident $shared:literal $most:literal $range:literal $doc:literal
+        $reason:literal)*) => {
+        $(
+            #[doc = $doc]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $name {}
 
-        impl sealed::Sealed for $name {
-            const KIND: Kind = Kind::$kind;
-            const REASON: &'static str = $reason;
-            #[expect(private_interfaces, reason = "sealed")]
-            const RULE: Rule = Rule::$rule;
-            const SHARED: bool = $shared;
-            const MOST_CHOICES: u32 = $most;
-            const CHOICES: &'static str = $range;
-        }
+            impl sealed::Sealed for $name {
+                const KIND: Kind = Kind::$kind;
+                const REASON: &'static str = $reason;
+                #[expect(private_interfaces, reason = "sealed")]
+                const RULE: Rule = Rule::$rule;
+                const SHARED: bool = $shared;
+                const MOST_CHOICES: u32 = $most;
+                const CHOICES: &'static str = $range;
+            }
 
-        impl Scheme for $name {}
+            impl Scheme for $name {}
+        )*
     };
 }
-scheme!(
-    Single,
-    BalancedSingle,
-    Counter,
-    true,
-    1,
-    "1",
-    "One choice.",
-    "as blocked, with a list for the keys of its fullest blocks"
-);
-scheme!(
-    Sequential,
-    BalancedSequential,
-    Counter,
-    true,
-    4,
-    "1 to 4",
-    "Choices in one table.",
-    "as blocked, but full blocks send keys on in one table: most lookups read one block"
-);
-scheme!(
-    Mht,
-    BalancedMht,
-    Counter,
-    false,
-    4,
-    "1 to 4",
-    "Choices in subtables.",
-    "as blocked, but full blocks send keys on to smaller tables: most lookups read one block"
-);
-scheme!(
-    Popcount,
-    BalancedPopcount,
-    Ones,
-    false,
-    4,
-    "1 to 4",
-    "As MHT, limited by set bits.",
-    "as balanced-mht, with blocks limited by their set bits: the least memory of these"
-);
-scheme!(
-    TwoChoice,
-    BalancedTwoChoice,
-    Least,
-    true,
-    2,
-    "1 or 2",
-    "The emptier one of two blocks.",
-    "the emptier of two blocks; two cache lines a lookup, no list"
-);
+// Name, kind, rule, whether all choices lie in one table, the most choices and their range; what
+// it is, and when to take it.
+schemes! {
+    Single BalancedSingle Counter true 1 "1" "One choice."
+        "as blocked, with a list for the keys of its fullest blocks"
+    Sequential BalancedSequential Counter true 4 "1 to 4" "Choices in one table."
+        "as blocked, but full blocks send keys on in one table: most lookups read one block"
+    Mht BalancedMht Counter false 4 "1 to 4" "Choices in subtables."
+        "as blocked, but full blocks send keys on to smaller tables: most lookups read one block"
+    Popcount BalancedPopcount Ones false 4 "1 to 4" "As MHT, limited by set bits."
+        "as balanced-mht, with blocks limited by their set bits: the least memory of these"
+    TwoChoice BalancedTwoChoice Least true 2 "1 or 2" "The emptier one of two blocks."
+        "the emptier of two blocks; two cache lines a lookup, no list"
+}
 
 /// One choice, then the list.
 pub type BalancedSingle = Balanced<Single>;
@@ -206,7 +173,7 @@ pub type BalancedPopcount = Balanced<Popcount>;
 pub type BalancedTwoChoice = Balanced<TwoChoice>;
 
 /// A balanced filter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Balanced<S> {
     params: BalancedParams<S>,
     label: Label,
@@ -228,7 +195,7 @@ impl<S: Scheme> Balanced<S> {
 
     /// The chance that a block of subtable `stage` holds an absent key, and the chance that it
     /// refuses it; the mean over all its blocks.
-    fn met_by_strangers(&self, powers: &[f64], refusals: &[f64], stage: u32) -> (f64, f64) {
+    fn met_by_absent_keys(&self, powers: &[f64], refusals: &[f64], stage: u32) -> (f64, f64) {
         let layout = self.params.layout();
         let (start, size) = layout.subtable(stage);
         let coin = layout.coin as f64 / params::ONE as f64;
@@ -260,34 +227,7 @@ impl<S: Scheme> Balanced<S> {
         }
         if self.list.contains(digest) { End::Held } else { End::Nowhere }
     }
-
-    /// How many different blocks a walk visits.
-    fn blocks_on_the_way(&self, digest: Digest) -> u32 {
-        let layout = self.params.layout();
-        let mut seen: Vec<u64> = Vec::new();
-        for choice in layout.walk(digest) {
-            if !seen.contains(&choice.block) {
-                seen.push(choice.block);
-            }
-            let block = layout.block_of(self.words.as_slice(), &choice);
-            if layout.ask(self.backend, block, &choice) != Answer::Refused {
-                break;
-            }
-        }
-        seen.len() as u32
-    }
 }
-
-impl<S: Scheme> PartialEq for Balanced<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.params == other.params
-            && self.label == other.label
-            && self.words == other.words
-            && self.list == other.list
-    }
-}
-
-impl<S: Scheme> Eq for Balanced<S> {}
 
 impl<S: Scheme> Filter for Balanced<S> {
     #[inline]
@@ -323,7 +263,7 @@ impl<S: Scheme> Filter for Balanced<S> {
         let throws = chain::Throws::new(bits, k);
         let refusals = throws.refusals(layout.threshold);
         let tables: Vec<(f64, f64)> = (0..layout.subtables())
-            .map(|stage| self.met_by_strangers(throws.held(), &refusals, stage))
+            .map(|stage| self.met_by_absent_keys(throws.held(), &refusals, stage))
             .collect();
         let walk = (0..layout.choices as usize).map(|stage| tables[stage.min(tables.len() - 1)]);
         let rate = walk.rev().fold(0.0, |rest, (held, refused)| held + refused * rest);
@@ -341,12 +281,24 @@ impl<S: Scheme> Filter for Balanced<S> {
         (S::RULE != Rule::Least).then(|| self.list.len())
     }
 
+    /// The different blocks that a walk visits.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        self.blocks_on_the_way(digest)
+        let layout = self.params.layout();
+        let mut seen: Vec<u64> = Vec::new();
+        for choice in layout.walk(digest) {
+            if !seen.contains(&choice.block) {
+                seen.push(choice.block);
+            }
+            let block = layout.block_of(self.words.as_slice(), &choice);
+            if layout.ask(self.backend, block, &choice) != Answer::Refused {
+                break;
+            }
+        }
+        seen.len() as u32
     }
 
     fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        self.blocks_on_the_way(digest)
+        self.blocks_to_contain(digest)
     }
 }
 

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use super::{Rule, Scheme};
 use crate::address::MAX_BLOCK_PROBES;
-use crate::spec::{InvalidParam, Params, as_stored};
+use crate::spec::{InvalidParam, Params, as_stored, require};
 
 /// The most choices of a key.
 pub(crate) const MAX_CHOICES: u32 = 4;
@@ -162,29 +162,21 @@ impl<S: Scheme> Params for BalancedParams<S> {
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
         let values: [u64; 9] = as_stored(values)?;
         let check = |at: usize, most: u64, expected| {
-            let (name, value) = (Self::NAMES[at], values[at]);
+            let value = values[at];
             let fits = value <= most && (value > 0 || at > 3);
-            if fits { Ok(value) } else { Err(InvalidParam { name, value, expected }) }
+            require(fits, Self::NAMES[at], value, expected).map(|()| value)
         };
         let blocks = check(0, MAX_BLOCKS, "1 to 2^39")?;
-        let block = match values[1] {
-            256 => 256,
-            512 => 512,
-            value => {
-                let expected = "256 or 512 bits";
-                return Err(InvalidParam { name: "block", value, expected });
-            }
-        };
+        require(matches!(values[1], 256 | 512), "block", values[1], "256 or 512 bits")?;
+        let block = values[1] as u32;
         let hashes = check(2, MAX_BLOCK_PROBES.into(), "1 to 32")? as u32;
         let choices = check(3, S::MOST_CHOICES.into(), S::CHOICES)? as u32;
-        if u64::from(choices) > blocks {
-            let expected = "at most one for each block";
-            return Err(InvalidParam { name: "choices", value: choices.into(), expected });
-        }
-        let ratio = match choices {
-            1 => check(4, 0, "0: there is one table")?,
-            _ if S::SHARED => check(4, 0, "0: there is one table")?,
-            _ => check(4, ONE, "0 to 2^32")?,
+        let fits = u64::from(choices) <= blocks;
+        require(fits, "choices", choices, "at most one for each block")?;
+        let ratio = if choices == 1 || S::SHARED {
+            check(4, 0, "0: there is one table")?
+        } else {
+            check(4, ONE, "0 to 2^32")?
         };
         let threshold = match S::RULE {
             Rule::Counter => check(5, MAX_THRESHOLD.into(), "0 to 1022 keys")?,
@@ -199,19 +191,11 @@ impl<S: Scheme> Params for BalancedParams<S> {
             Rule::Least => check(7, 0, "0: there is none")?,
             Rule::Counter | Rule::Ones => check(7, MAX_LIST, "at most 2^40 entries")?,
         };
-        let policy = match (values[8], S::RULE) {
-            (0, _) => Policy::Grow,
-            (1, Rule::Counter | Rule::Ones) => Policy::Error,
-            (2, Rule::Counter | Rule::Ones) => Policy::Force,
-            (value, Rule::Counter | Rule::Ones) => {
-                let expected = "0 (grow), 1 (error) or 2 (force)";
-                return Err(InvalidParam { name: "policy", value, expected });
-            }
-            (value, Rule::Least) => {
-                let expected = "0: there is no list";
-                return Err(InvalidParam { name: "policy", value, expected });
-            }
+        let policy = match S::RULE {
+            Rule::Least => check(8, 0, "0: there is no list")?,
+            Rule::Counter | Rule::Ones => check(8, 2, "0 (grow), 1 (error) or 2 (force)")?,
         };
+        let policy = [Policy::Grow, Policy::Error, Policy::Force][policy as usize];
         let layout = Layout {
             rule: S::RULE,
             shared: S::SHARED,

@@ -1,6 +1,7 @@
 //! One cache line of words, and the views of lines as words and as little-endian bytes.
 #![allow(unsafe_code)] // The casts between plain integer views; each block says why it is sound.
 
+use alloc::vec::Vec;
 use core::{mem, slice};
 
 /// 64 bytes on a 64-byte boundary: what one memory access fetches.
@@ -17,6 +18,14 @@ impl Line {
     pub const BITS: u64 = 512;
     /// A line of zeros.
     pub const ZERO: Self = Self([0; Self::WORDS]);
+
+    /// How many different lines there are among a few, given by their numbers.
+    pub(crate) fn distinct(lines: impl Iterator<Item = u64>) -> u32 {
+        let mut lines: Vec<u64> = lines.collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines.len() as u32
+    }
 }
 
 const _: () =

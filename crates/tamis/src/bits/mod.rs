@@ -26,4 +26,5 @@ pub use packed::{MAX_FIELD_WIDTH, Packed};
 pub(crate) use prefetch::{AHEAD, prefetch};
 pub use stream::{BitReader, BitWriter};
 pub(crate) use vector::equal_lanes;
+pub(crate) use words::with_room;
 pub use words::{OutOfMemory, SharedBytes, Words};

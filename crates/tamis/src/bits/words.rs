@@ -18,6 +18,15 @@ pub struct OutOfMemory {
     pub bytes: u64,
 }
 
+/// An empty vector with room for `len` elements.
+pub(crate) fn with_room<T>(len: u64) -> Result<Vec<T>, OutOfMemory> {
+    let refused = OutOfMemory { bytes: len.saturating_mul(size_of::<T>() as u64) };
+    let mut vec = Vec::new();
+    let room = usize::try_from(len).map_err(|_| refused)?;
+    vec.try_reserve_exact(room).map_err(|_| refused)?;
+    Ok(vec)
+}
+
 /// A fixed number of words. Sharing ends at the first write: the words are then copied.
 #[derive(Clone)]
 pub struct Words {

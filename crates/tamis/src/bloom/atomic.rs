@@ -3,7 +3,7 @@
 use core::iter;
 
 use super::params::{BlockedParams, BloomParams};
-use super::{BlockedBloom, Bloom, distinct_lines};
+use super::{BlockedBloom, Bloom, looked_at};
 use crate::bits::{AHEAD, AtomicWords, BitVec, Line, Tally};
 use crate::digest::Digest;
 use crate::filter::Filter;
@@ -187,12 +187,8 @@ impl<P: Layout> Filter for Atomic<P> {
     }
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        let mut going = true;
-        let read = self
-            .params
-            .positions(digest)
-            .take_while(|&at| core::mem::replace(&mut going, self.words.test(at)));
-        distinct_lines(read.map(|at| at / Line::BITS))
+        let read = looked_at(self.params.positions(digest), |at| self.words.test(at));
+        Line::distinct(read.map(|at| at / Line::BITS))
     }
 }
 

@@ -139,15 +139,12 @@ impl Filter for CountingBloom {
     }
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        let mut going = true;
-        let read = self
-            .probes(digest)
-            .take_while(|&at| core::mem::replace(&mut going, self.counters.get(at) > 0));
-        super::distinct_lines(read.map(|at| self.line_of(at)))
+        let read = super::looked_at(self.probes(digest), |at| self.counters.get(at) > 0);
+        Line::distinct(read.map(|at| self.line_of(at)))
     }
 
     fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        super::distinct_lines(self.probes(digest).map(|at| self.line_of(at)))
+        Line::distinct(self.probes(digest).map(|at| self.line_of(at)))
     }
 }
 

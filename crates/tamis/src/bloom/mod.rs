@@ -41,12 +41,13 @@ use crate::spec::{Invalid, digest_floor};
 
 const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
 
-/// How many different lines there are among a few lines.
-fn distinct_lines(lines: impl Iterator<Item = u64>) -> u32 {
-    let mut seen: alloc::vec::Vec<u64> = lines.collect();
-    seen.sort_unstable();
-    seen.dedup();
-    seen.len() as u32
+/// The positions that a lookup reads: up to the first that `holds` denies, and that one.
+pub(crate) fn looked_at(
+    positions: impl Iterator<Item = u64>,
+    holds: impl Fn(u64) -> bool,
+) -> impl Iterator<Item = u64> {
+    let mut going = true;
+    positions.take_while(move |&at| core::mem::replace(&mut going, holds(at)))
 }
 
 fn ones(words: &[u64]) -> u32 {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::address::{MAX_BLOCK_PROBES, probes};
 use crate::block::Blocks;
 use crate::digest::Digest;
-use crate::spec::{InvalidParam, Params, as_stored, narrow};
+use crate::spec::{InvalidParam, Params, as_stored, narrow, require};
 
 /// The most bits, counters or block bits of a filter: far beyond any memory, and safe from
 /// overflow.
@@ -18,15 +18,6 @@ const POSITIONS: &str = "1 to 2^48";
 const HASHES: &str = "1 to 64";
 
 /// Checks that a parameter lies in a range.
-fn check(
-    name: &'static str,
-    value: u64,
-    range: core::ops::RangeInclusive<u64>,
-    expected: &'static str,
-) -> Result<(), InvalidParam> {
-    if range.contains(&value) { Ok(()) } else { Err(InvalidParam { name, value, expected }) }
-}
-
 /// Layout of a [`Bloom`](super::Bloom) filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BloomParams {
@@ -37,8 +28,8 @@ pub struct BloomParams {
 impl BloomParams {
     /// `bits` positions, of which every key has `hashes`.
     pub fn new(bits: u64, hashes: u32) -> Result<Self, InvalidParam> {
-        check("bits", bits, 1..=MAX_POSITIONS, POSITIONS)?;
-        check("hashes", hashes.into(), 1..=MAX_HASHES.into(), HASHES)?;
+        require((1..=MAX_POSITIONS).contains(&bits), "bits", bits, POSITIONS)?;
+        require((1..=MAX_HASHES).contains(&hashes), "hashes", hashes, HASHES)?;
         Ok(Self { bits, hashes })
     }
 
@@ -87,16 +78,11 @@ impl CountingParams {
 
     /// `counters` counters of `width` bits, of which every key has `hashes`.
     pub fn new(counters: u64, hashes: u32, width: u32) -> Result<Self, InvalidParam> {
-        check("counters", counters, 1..=MAX_POSITIONS, POSITIONS)?;
-        check("hashes", hashes.into(), 1..=MAX_HASHES.into(), HASHES)?;
-        if !matches!(width, 1 | 2 | 4 | 8 | 16) {
-            // Any of these divides a word, so that no counter straddles two cache lines.
-            return Err(InvalidParam {
-                name: "width",
-                value: width.into(),
-                expected: "1, 2, 4, 8 or 16 bits",
-            });
-        }
+        require((1..=MAX_POSITIONS).contains(&counters), "counters", counters, POSITIONS)?;
+        require((1..=MAX_HASHES).contains(&hashes), "hashes", hashes, HASHES)?;
+        // Any of these divides a word, so that no counter straddles two cache lines.
+        let fits = matches!(width, 1 | 2 | 4 | 8 | 16);
+        require(fits, "width", width, "1, 2, 4, 8 or 16 bits")?;
         Ok(Self { counters, hashes, width })
     }
 
@@ -146,15 +132,9 @@ impl BlockedParams {
 
     /// `blocks` blocks of `block` bits; every key has `hashes` bits in one block.
     pub fn new(blocks: u64, block: u32, hashes: u32) -> Result<Self, InvalidParam> {
-        check("blocks", blocks, 1..=MAX_POSITIONS / 512, "1 to 2^39")?;
-        if !matches!(block, 256 | 512) {
-            return Err(InvalidParam {
-                name: "block",
-                value: block.into(),
-                expected: "256 or 512 bits",
-            });
-        }
-        check("hashes", hashes.into(), 1..=MAX_BLOCK_PROBES.into(), "1 to 32")?;
+        require((1..=MAX_POSITIONS / 512).contains(&blocks), "blocks", blocks, "1 to 2^39")?;
+        require(matches!(block, 256 | 512), "block", block, "256 or 512 bits")?;
+        require((1..=MAX_BLOCK_PROBES).contains(&hashes), "hashes", hashes, "1 to 32")?;
         Ok(Self { layout: Blocks { number: blocks, bits: block, hashes } })
     }
 

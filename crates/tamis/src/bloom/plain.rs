@@ -108,17 +108,13 @@ impl Filter for Bloom {
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let words = self.bits.words().as_slice();
-        let mut going = true;
-        let read = self
-            .params
-            .positions(digest)
-            .take_while(|&at| core::mem::replace(&mut going, bits::test(words, at)));
-        super::distinct_lines(read.map(|at| at / Line::BITS))
+        let read = super::looked_at(self.params.positions(digest), |at| bits::test(words, at));
+        Line::distinct(read.map(|at| at / Line::BITS))
     }
 
     fn blocks_to_insert(&self, digest: Digest) -> u32 {
         let all = self.params.positions(digest);
-        super::distinct_lines(all.map(|at| at / Line::BITS))
+        Line::distinct(all.map(|at| at / Line::BITS))
     }
 }
 

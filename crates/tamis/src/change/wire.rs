@@ -142,8 +142,7 @@ fn read_gone(
     count: u64,
     budget: &mut Budget,
 ) -> Result<Vec<Gone>, WireError> {
-    let positions = numbers::take_sorted(rest, base_entries, count);
-    let mut positions = positions.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
+    let mut positions = numbers::take_all_sorted(rest, base_entries, count).ok_or(DAMAGED)?;
     let mut gone: Vec<Gone> = budget.vec(count)?;
     while let Some(position) = positions.read_next().map_err(|_| DAMAGED)? {
         gone.push(Gone { position, count: 1 });
@@ -187,8 +186,7 @@ fn read_steps(
 ) -> Result<Steps, WireError> {
     let mut rest = bytes.as_slice();
     let count = decoded / 16;
-    let indices = numbers::take_sorted(&mut rest, counters, count);
-    let mut indices = indices.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
+    let mut indices = numbers::take_all_sorted(&mut rest, counters, count).ok_or(DAMAGED)?;
     let budget = frame.budget();
     let mut changes: Vec<(u64, u64)> = budget.vec(count)?;
     while let Some(index) = indices.read_next().map_err(|_| DAMAGED)? {

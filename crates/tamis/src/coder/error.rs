@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// What decoding gives.
+pub(super) type Result<T> = core::result::Result<T, CoderError>;
+
 /// Why a frame was refused. Nothing was decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoderError {

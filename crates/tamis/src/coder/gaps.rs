@@ -13,7 +13,7 @@
 use alloc::vec::Vec;
 
 use super::{
-    CoderError,
+    CoderError, Result,
     golomb::{Golomb, Reader, Writer},
 };
 
@@ -94,12 +94,7 @@ fn positions_in(words: &[u64], positions: &mut [u32; CHUNK * 64 + 2]) -> usize {
 }
 
 /// Decodes `ones` positions and sets their bits in `words`, which must be zeros.
-pub(super) fn decode(
-    payload: &[u8],
-    words: &mut [u64],
-    bits: u64,
-    ones: u64,
-) -> Result<(), CoderError> {
+pub(super) fn decode(payload: &[u8], words: &mut [u64], bits: u64, ones: u64) -> Result<()> {
     let code = Golomb::new(ones, bits.saturating_sub(ones));
     let mut reader = Reader::new(payload);
     let mut next = 0_u64;
@@ -147,7 +142,7 @@ pub struct Sorted<'a> {
 impl<'a> Sorted<'a> {
     /// The reader of `count` numbers below `universe`. Fails if `count` is more than `bytes` can
     /// hold: a number takes at least a bit.
-    pub fn new(bytes: &'a [u8], count: u64, universe: u64) -> Result<Self, CoderError> {
+    pub fn new(bytes: &'a [u8], count: u64, universe: u64) -> Result<Self> {
         if count > bytes.len() as u64 * 8 {
             return Err(CoderError::Truncated);
         }
@@ -163,7 +158,7 @@ impl<'a> Sorted<'a> {
 
     /// The next number; `None` after the last. Fails if bytes are left behind the last number.
     #[inline]
-    pub fn read_next(&mut self) -> Result<Option<u64>, CoderError> {
+    pub fn read_next(&mut self) -> Result<Option<u64>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
         let gap = self.reader.gap(&self.code)?;

@@ -13,7 +13,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::CoderError;
+use super::{CoderError, Result};
 
 /// Eight bytes hold at least this many bits from any bit of the first byte on.
 const WINDOW: u32 = 57;
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(super) fn gap(&mut self, code: &Golomb) -> Result<u64, CoderError> {
+    pub(super) fn gap(&mut self, code: &Golomb) -> Result<u64> {
         let window = self.window();
         let quotient = window.trailing_ones();
         if quotient + code.width + 2 > WINDOW {
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    fn wide(&mut self, code: &Golomb) -> Result<u64, CoderError> {
+    fn wide(&mut self, code: &Golomb) -> Result<u64> {
         let mut quotient = 0;
         loop {
             let ones = self.window().trailing_ones().min(32);
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
 
     /// Fails if anything is left but the zeros that fill the last byte, or if the codes went on
     /// behind the end.
-    pub(super) fn finish(&self) -> Result<(), CoderError> {
+    pub(super) fn finish(&self) -> Result<()> {
         let end = self.bytes.len() as u64 * 8;
         if self.position > end {
             return Err(CoderError::Truncated);

@@ -32,13 +32,13 @@
 
 mod choose;
 mod error;
-pub(crate) mod gaps;
+pub mod gaps;
 mod golomb;
-pub(crate) mod numbers;
+pub mod numbers;
 mod packing;
-pub(crate) mod pieces;
+pub mod pieces;
 pub(crate) mod planes;
-pub(crate) mod range;
+pub mod range;
 mod rans;
 
 use alloc::{vec, vec::Vec};
@@ -50,6 +50,7 @@ pub(crate) use gaps::sorted_bits;
 pub use packing::Packing;
 pub use pieces::{PieceReader, encode_pieces};
 
+use error::Result;
 use range::{Adaptive, Static};
 
 /// The bit of the first byte that says that zeros and ones are exchanged.
@@ -131,7 +132,7 @@ fn encode_plain(words: &[u64], len: usize) -> Vec<u8> {
 
 /// Checks what can be checked of a frame, pieces included, without an array. A frame that no
 /// encoder writes and that would take long to decode is refused here.
-pub fn check(frame: &[u8], bits: u64) -> Result<(), CoderError> {
+pub fn check(frame: &[u8], bits: u64) -> Result<()> {
     if frame.first() == Some(&pieces::ID) {
         return PieceReader::new(frame, bits)?.check();
     }
@@ -139,7 +140,7 @@ pub fn check(frame: &[u8], bits: u64) -> Result<(), CoderError> {
 }
 
 /// Decodes a frame, pieces included, into `words`, which must be zeros.
-pub fn decode_into(frame: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
+pub fn decode_into(frame: &[u8], bits: u64, words: &mut [u64]) -> Result<()> {
     if frame.first() == Some(&pieces::ID) {
         return PieceReader::new(frame, bits)?.decode_into(words);
     }
@@ -155,7 +156,7 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    fn parse(frame: &'a [u8], bits: u64) -> Result<Self, CoderError> {
+    fn parse(frame: &'a [u8], bits: u64) -> Result<Self> {
         let (&first, mut payload) = frame.split_first().ok_or(CoderError::Truncated)?;
         let flipped = first & FLIPPED != 0;
         let coder = match first & !FLIPPED {
@@ -189,7 +190,7 @@ impl<'a> Head<'a> {
     }
 
     /// Decodes the payload into `words`, which must be zeros.
-    fn decode(&self, bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
+    fn decode(&self, bits: u64, words: &mut [u64]) -> Result<()> {
         let Self { coder, flipped, ones, payload } = *self;
         match coder {
             Coder::Plain => return decode_plain(payload, bits, words),
@@ -212,7 +213,7 @@ impl<'a> Head<'a> {
     }
 }
 
-fn decode_plain(payload: &[u8], bits: u64, words: &mut [u64]) -> Result<(), CoderError> {
+fn decode_plain(payload: &[u8], bits: u64, words: &mut [u64]) -> Result<()> {
     let len = bits.div_ceil(8);
     if (payload.len() as u64) < len {
         return Err(CoderError::Truncated);

@@ -60,6 +60,15 @@ pub(crate) fn put_sorted(out: &mut Vec<u8>, numbers: &[u64], universe: u64) {
     }
 }
 
+/// A reader of the `count` numbers that [`put_sorted`] added; `None` if there are others.
+pub(crate) fn take_all_sorted<'a>(
+    bytes: &mut &'a [u8],
+    universe: u64,
+    count: u64,
+) -> Option<Sorted<'a>> {
+    take_sorted(bytes, universe, count).filter(|numbers| numbers.left() == count)
+}
+
 /// A reader of the numbers that [`put_sorted`] added; `None` if there are more than `most`.
 pub(crate) fn take_sorted<'a>(
     bytes: &mut &'a [u8],

@@ -13,7 +13,8 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{CoderError, Effort, Head, encode};
+use super::{CoderError, Effort, Head, Result, encode};
+use crate::bits::with_room;
 
 /// The first byte of a frame that is cut into pieces.
 pub const ID: u8 = 5;
@@ -62,7 +63,7 @@ pub struct PieceReader<'a> {
 impl<'a> PieceReader<'a> {
     /// Opens a frame of `bits` bits and checks its index; the pieces are checked when they are
     /// read.
-    pub fn new(frame: &'a [u8], bits: u64) -> Result<Self, CoderError> {
+    pub fn new(frame: &'a [u8], bits: u64) -> Result<Self> {
         let (&[id, log, width], rest) = frame.split_first_chunk().ok_or(CoderError::Truncated)?;
         if id != ID {
             return Err(CoderError::Coder(id));
@@ -96,20 +97,19 @@ impl<'a> PieceReader<'a> {
     }
 
     /// The words of one piece.
-    pub fn piece(&self, number: u64) -> Result<Vec<u64>, CoderError> {
+    pub fn piece(&self, number: u64) -> Result<Vec<u64>> {
         let frame = self.frame(number)?;
         let bits = piece_len(self.bits, self.log, number);
         let head = Head::parse(frame, bits)?;
-        let mut words = Vec::new();
-        let len = usize::try_from(bits.div_ceil(64)).map_err(|_| CoderError::Memory)?;
-        words.try_reserve_exact(len).map_err(|_| CoderError::Memory)?;
-        words.resize(len, 0);
+        let len = bits.div_ceil(64);
+        let mut words = with_room(len).map_err(|_| CoderError::Memory)?;
+        words.resize(len as usize, 0);
         head.decode(bits, &mut words)?;
         Ok(words)
     }
 
     /// The bit at `position`. Decodes its piece.
-    pub fn bit(&self, position: u64) -> Result<bool, CoderError> {
+    pub fn bit(&self, position: u64) -> Result<bool> {
         if position >= self.bits {
             return Err(CoderError::Position(position));
         }
@@ -120,12 +120,12 @@ impl<'a> PieceReader<'a> {
     }
 
     /// Checks what stands before the payload of every piece.
-    pub(super) fn check(&self) -> Result<(), CoderError> {
+    pub(super) fn check(&self) -> Result<()> {
         (0..self.pieces()).try_for_each(|number| self.head(number).map(|_| ()))
     }
 
     /// Decodes the whole array into `words`, which must be zeros.
-    pub(super) fn decode_into(&self, words: &mut [u64]) -> Result<(), CoderError> {
+    pub(super) fn decode_into(&self, words: &mut [u64]) -> Result<()> {
         let piece_words = usize::try_from(1_u64 << (self.log - 6)).unwrap_or(usize::MAX);
         for (number, piece) in words.chunks_mut(piece_words).enumerate() {
             let number = number as u64;
@@ -135,13 +135,13 @@ impl<'a> PieceReader<'a> {
     }
 
     /// What stands before the payload of a piece.
-    fn head(&self, number: u64) -> Result<Head<'a>, CoderError> {
+    fn head(&self, number: u64) -> Result<Head<'a>> {
         let frame = self.frame(number)?;
         Head::parse(frame, piece_len(self.bits, self.log, number))
     }
 
     /// The bytes of one piece's frame.
-    fn frame(&self, number: u64) -> Result<&'a [u8], CoderError> {
+    fn frame(&self, number: u64) -> Result<&'a [u8]> {
         if number >= self.pieces() {
             return Err(CoderError::Position(number));
         }

@@ -21,7 +21,7 @@
 
 use alloc::vec::Vec;
 
-use super::CoderError;
+use super::{CoderError, Result};
 
 /// Below this the interval is too narrow for a 32-bit probability, and 32 bits are written.
 const NARROW: u64 = 1 << 32;
@@ -140,12 +140,7 @@ pub fn encode(words: &[u64], bits: u64, mut model: impl Model) -> Vec<u8> {
 /// Decodes `bits` bits into `words`, which must be zeros.
 ///
 /// Accepts exactly the bytes that [`encode`] writes for the result, and nothing behind them.
-pub fn decode(
-    payload: &[u8],
-    words: &mut [u64],
-    bits: u64,
-    mut model: impl Model,
-) -> Result<(), CoderError> {
+pub fn decode(payload: &[u8], words: &mut [u64], bits: u64, mut model: impl Model) -> Result<()> {
     let mut input = Input { bytes: payload };
     // `code` is the coded number from `low` on, and `tail` the same from zero on.
     let mut tail = u64::from(input.next()) << 32 | u64::from(input.next());

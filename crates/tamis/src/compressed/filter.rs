@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use super::elias_fano::{EliasFano, PositionsError};
 use crate::address::probes;
-use crate::bits::OutOfMemory;
-use crate::bloom::MAX_HASHES;
+use crate::bits::{self, OutOfMemory};
 use crate::bloom::model::{self, explain_positions};
+use crate::bloom::{MAX_HASHES, looked_at};
 use crate::coder::{self, Packing, numbers};
 use crate::digest::Digest;
 use crate::filter::Filter;
@@ -15,7 +15,7 @@ use crate::math::occupancy::{expected_power, mean_occupied, power_spread, varian
 use crate::math::solve::first_true;
 use crate::spec::{
     BuildError, Goal, Invalid, InvalidParam, Kind, Label, Lines, Operation, Params, PlanError,
-    Prediction, Size, Traffic, WireError, as_stored, digest_floor, narrow,
+    Prediction, Size, Traffic, WireError, as_stored, digest_floor, narrow, require,
 };
 use crate::stored::Stored;
 use crate::traffic::{self, model::Shape};
@@ -44,16 +44,10 @@ impl CompressedParams {
     /// An array of `positions` positions, of which `ones` are set, with `hashes` positions for
     /// each key. `ones` is 0 before the filter is built.
     pub fn new(positions: u64, hashes: u32, ones: u64) -> Result<Self, InvalidParam> {
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        if !(1..=MAX_POSITIONS).contains(&positions) {
-            return refuse("positions", positions, "1 to 2^62");
-        }
-        if !(1..=MAX_HASHES).contains(&hashes) {
-            return refuse("hashes", hashes.into(), "1 to 64");
-        }
-        if ones > positions {
-            return refuse("ones", ones, "at most the positions");
-        }
+        let fits = (1..=MAX_POSITIONS).contains(&positions);
+        require(fits, "positions", positions, "1 to 2^62")?;
+        require((1..=MAX_HASHES).contains(&hashes), "hashes", hashes, "1 to 64")?;
+        require(ones <= positions, "ones", ones, "at most the positions")?;
         Ok(Self { positions, hashes, ones })
     }
 
@@ -102,9 +96,7 @@ pub struct CompressedBloom {
 impl CompressedBloom {
     fn of(params: CompressedParams, label: Label, keys: &[Digest]) -> Result<Self, OutOfMemory> {
         let most = keys.len().saturating_mul(params.hashes as usize);
-        let mut positions = Vec::new();
-        let refused = OutOfMemory { bytes: most as u64 * 8 };
-        positions.try_reserve_exact(most).map_err(|_| refused)?;
+        let mut positions = bits::with_room(most as u64)?;
         for &key in keys {
             positions.extend(probes(key, params.hashes, params.positions));
         }
@@ -165,10 +157,9 @@ impl Filter for CompressedBloom {
 
     /// A line of samples, one of fences and one of low bits for every position that is read.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        let mut going = true;
-        let looked = probes(digest, self.params.hashes, self.params.positions)
-            .take_while(|&at| core::mem::replace(&mut going, self.positions.contains(at)));
-        looked.count() as u32 * ARRAYS as u32
+        let positions = probes(digest, self.params.hashes, self.params.positions);
+        let read = looked_at(positions, |at| self.positions.contains(at));
+        read.count() as u32 * ARRAYS as u32
     }
 }
 
@@ -273,9 +264,8 @@ impl Stored for CompressedBloom {
         let positions = if frame.next_encoding() == Some(Encoding::Packed) {
             let (bytes, decoded) = frame.packed(POSITIONS)?;
             let mut rest = bytes.as_slice();
-            let positions = numbers::take_sorted(&mut rest, universe, ones);
             let mut positions =
-                positions.filter(|numbers| numbers.left() == ones).ok_or(DAMAGED)?;
+                numbers::take_all_sorted(&mut rest, universe, ones).ok_or(DAMAGED)?;
             if !rest.is_empty() || ones.checked_mul(8) != Some(decoded) {
                 return Err(DAMAGED.into());
             }

@@ -293,8 +293,8 @@ mod tests {
                 assert_eq!(load, buckets.load_by_cells(bucket));
                 let held = (0..load).filter_map(|cell| buckets.cell(bucket, cell));
                 let held: alloc::vec::Vec<u64> = held.map(|content| content.remainder).collect();
-                let strangers = (0..20).map(|_| draw(1 << remainder));
-                for wanted in held.iter().copied().chain(strangers).chain([0]) {
+                let absent = (0..20).map(|_| draw(1 << remainder));
+                for wanted in held.iter().copied().chain(absent).chain([0]) {
                     let found = buckets.has(bucket, wanted);
                     assert_eq!(found, held.contains(&wanted));
                     assert_eq!(found, buckets.find(bucket, wanted).next().is_some());

@@ -1,6 +1,6 @@
 //! The parameters of a d-left table.
 
-use crate::spec::{InvalidParam, Params, as_stored, narrow};
+use crate::spec::{InvalidParam, Params, as_stored, narrow, require};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -41,22 +41,15 @@ impl DLeftParams {
         remainder: u32,
         value: u32,
     ) -> Result<Self, InvalidParam> {
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        if !(1..=MAX_SUBTABLES).contains(&subtables) {
-            return refuse("subtables", subtables.into(), "1 to 8");
-        }
-        if !(1..=MAX_CELLS).contains(&cells) {
-            return refuse("cells", cells.into(), "1 to 15 a bucket");
-        }
-        if !(1..=MAX_REMAINDER).contains(&remainder) {
-            return refuse("remainder", remainder.into(), "1 to 56 bits");
-        }
-        if value > MAX_VALUE_BITS || remainder + COUNTER_BITS + value > MAX_CELL_BITS {
-            return refuse("value", value.into(), "0 to 32 bits, and a cell of at most 64 bits");
-        }
-        if !(1..=(MAX_UNIVERSE >> remainder).min(MAX_BUCKETS)).contains(&buckets) {
-            return refuse("buckets", buckets, "1 to 2^44, and at most 2^62 identities");
-        }
+        let fits = (1..=MAX_SUBTABLES).contains(&subtables);
+        require(fits, "subtables", subtables, "1 to 8")?;
+        require((1..=MAX_CELLS).contains(&cells), "cells", cells, "1 to 15 a bucket")?;
+        let fits = (1..=MAX_REMAINDER).contains(&remainder);
+        require(fits, "remainder", remainder, "1 to 56 bits")?;
+        let fits = value <= MAX_VALUE_BITS && remainder + COUNTER_BITS + value <= MAX_CELL_BITS;
+        require(fits, "value", value, "0 to 32 bits, and a cell of at most 64 bits")?;
+        let fits = (1..=(MAX_UNIVERSE >> remainder).min(MAX_BUCKETS)).contains(&buckets);
+        require(fits, "buckets", buckets, "1 to 2^44, and at most 2^62 identities")?;
         Ok(Self { subtables, buckets, cells, remainder, value })
     }
 
@@ -119,20 +112,15 @@ impl DLeftParams {
     /// The same identities in half the buckets.
     pub(super) fn shrunk(&self) -> Result<Self, InvalidParam> {
         let Self { subtables, buckets, cells, remainder, value } = *self;
-        if !buckets.is_multiple_of(2) {
-            let expected = "an even number, to be halved";
-            return Err(InvalidParam { name: "buckets", value: buckets, expected });
-        }
+        require(buckets.is_multiple_of(2), "buckets", buckets, "an even number, to be halved")?;
         Self::new(subtables, buckets / 2, cells, remainder + 1, value)
     }
 
     /// The same cells, with remainders and identities that are `dropped` bits shorter.
     pub(super) fn coarser(&self, dropped: u32) -> Result<Self, InvalidParam> {
         let Self { subtables, buckets, cells, remainder, value } = *self;
-        if dropped >= remainder {
-            let expected = "more bits than are to be dropped";
-            return Err(InvalidParam { name: "remainder", value: remainder.into(), expected });
-        }
+        let fits = dropped < remainder;
+        require(fits, "remainder", remainder, "more bits than are to be dropped")?;
         Self::new(subtables, buckets, cells, remainder - dropped, value)
     }
 

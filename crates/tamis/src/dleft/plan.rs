@@ -7,7 +7,7 @@ use super::sections::LOAD_BITS;
 use crate::bits::Line;
 use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
-use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size};
+use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size, narrow};
 use crate::wire::{self, Encoding};
 
 /// Subtables and cells of a bucket, as in the paper.
@@ -42,13 +42,10 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
     let kind = Kind::DLeft.name();
     let names = ["subtables", "buckets", "cells", "remainder", "value"];
     let [subtables, buckets, cells, remainder, value] = goal.settled(kind, names)?;
-    let narrow = |settled: Option<u64>, default| {
-        settled.map_or(default, |value| u32::try_from(value).unwrap_or(u32::MAX))
-    };
-    let (subtables, cells) = (narrow(subtables, SUBTABLES), narrow(cells, CELLS));
-    let (value, settled_remainder) = (narrow(value, 0), narrow(remainder, 1));
+    let (subtables, cells) = (subtables.map_or(SUBTABLES, narrow), cells.map_or(CELLS, narrow));
+    let (value, fixed_remainder) = (value.map_or(0, narrow), remainder.map_or(1, narrow));
     // Checks the fixed params with the smallest table that has them.
-    DLeftParams::new(subtables, 1, cells, settled_remainder, value)?;
+    DLeftParams::new(subtables, 1, cells, fixed_remainder, value)?;
     let keys = goal.sized_keys();
     let per_bucket_of_all = f64::from(subtables) * planned_load(subtables, cells);
     let least = (libm::ceil(keys as f64 / per_bucket_of_all) as u64).max(1);
@@ -56,10 +53,10 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
         DLeftParams::new(subtables, buckets, cells, remainder, value)
     };
     if let (Some(buckets), Some(remainder)) = (buckets, remainder) {
-        return Ok(build(buckets, u32::try_from(remainder).unwrap_or(u32::MAX))?);
+        return Ok(build(buckets, narrow(remainder))?);
     }
     let remainders = match remainder {
-        Some(_) => settled_remainder..=settled_remainder,
+        Some(_) => fixed_remainder..=fixed_remainder,
         None => 1..=MAX_REMAINDER,
     };
     match (goal.size, goal.budget()) {
@@ -109,16 +106,16 @@ fn rate(params: &DLeftParams, keys: u64) -> f64 {
 pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
     let distinct = model::distinct(params.universe() as f64, keys);
     // Identities with a count above that of a cell have an entry in the overflow as well.
-    let surplus = model::shared_by(params.universe() as f64, keys, MAX_COUNT + 1);
+    let overcounted = model::shared_by(params.universe() as f64, keys, MAX_COUNT + 1);
     let mut grown = *params;
-    while grown.all_cells() as f64 <= distinct + surplus
+    while grown.all_cells() as f64 <= distinct + overcounted
         && let Ok(larger) = grown.grown()
     {
         grown = larger;
     }
     let filled = Loads::inserted(grown.subtables() as usize, distinct / grown.all_buckets() as f64);
     let homeless = filled.homeless(grown.cells() as usize) * grown.all_buckets() as f64;
-    let overflow = Overflow::planned_bits(surplus + homeless);
+    let overflow = Overflow::planned_bits(overcounted + homeless);
     let loads = f64::from(LOAD_BITS) * grown.all_buckets() as f64;
     let trimmed = loads + distinct * f64::from(grown.cell_bits());
     let wire = wire::planned_len(
@@ -138,7 +135,7 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
         blocks_per_hit: hit,
         // A false positive reads what a hit reads.
         blocks_per_miss: (1.0 - rate) * all + rate * hit,
-        overflow: Some(surplus + homeless),
+        overflow: Some(overcounted + homeless),
     }
 }
 

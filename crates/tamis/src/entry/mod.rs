@@ -86,8 +86,7 @@ pub(crate) fn take_entries(
     count: u64,
     budget: &mut Budget,
 ) -> Result<Vec<Entry>, WireError> {
-    let identities = numbers::take_sorted(bytes, universe, count);
-    let mut identities = identities.filter(|numbers| numbers.left() == count).ok_or(DAMAGED)?;
+    let mut identities = numbers::take_all_sorted(bytes, universe, count).ok_or(DAMAGED)?;
     let mut entries = budget.vec(count)?;
     while let Some(identity) = identities.read_next().map_err(|_| DAMAGED)? {
         entries.push(Entry { identity, value: 0, count: 1 });

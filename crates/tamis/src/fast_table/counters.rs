@@ -17,14 +17,14 @@ const WIDTH: u32 = 4;
 /// Two functions may give the same bucket, which then counts once: a list that took a key twice
 /// would link a node to itself.
 #[derive(Clone, Copy)]
-pub(super) struct Buckets {
+pub struct Buckets {
     at: [u32; MAX_HASHES as usize],
     len: usize,
 }
 
 impl Buckets {
     /// The buckets of `digest` in a table of `buckets` buckets and `hashes` hash functions.
-    pub(super) fn of(digest: Digest, hashes: u32, buckets: u64) -> Self {
+    pub fn of(digest: Digest, hashes: u32, buckets: u64) -> Self {
         let mut these = Self { at: [0; MAX_HASHES as usize], len: 0 };
         for bucket in probes(digest, hashes, buckets) {
             let bucket = bucket as u32;
@@ -36,11 +36,13 @@ impl Buckets {
         these
     }
 
-    pub(super) fn as_slice(&self) -> &[u32] {
+    /// All of them.
+    pub fn as_slice(&self) -> &[u32] {
         &self.at[..self.len]
     }
 
-    pub(super) fn contains(&self, bucket: u32) -> bool {
+    /// Whether `bucket` is one of them.
+    pub fn contains(&self, bucket: u32) -> bool {
         self.as_slice().contains(&bucket)
     }
 }
@@ -56,7 +58,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(super) fn new(params: TableParams) -> Result<Self, OutOfMemory> {
+    #[doc(hidden)]
+    pub fn new(params: TableParams) -> Result<Self, OutOfMemory> {
         Ok(Self { cells: Packed::zeroed(params.buckets(), WIDTH)?, hashes: params.hashes() })
     }
 
@@ -80,7 +83,8 @@ impl Counters {
         self.cells.words().footprint()
     }
 
-    pub(super) fn buckets_of(&self, digest: Digest) -> Buckets {
+    #[doc(hidden)]
+    pub fn buckets_of(&self, digest: Digest) -> Buckets {
         Buckets::of(digest, self.hashes, self.cells.len())
     }
 
@@ -102,8 +106,9 @@ impl Counters {
     /// It stops at the first 0. Reading all counters without a branch was quicker in a table that
     /// fits in the cache. It was slower for misses in a large table, which these tables are for
     /// (two runs of each on a busy machine).
+    #[doc(hidden)]
     #[inline]
-    pub(super) fn find_home<T: Trace>(&self, digest: Digest, trace: &mut T) -> Option<u32> {
+    pub fn find_home<T: Trace>(&self, digest: Digest, trace: &mut T) -> Option<u32> {
         // Widths are powers of two, so that no counter lies in two words.
         let (words, width_log2) = (self.cells.words().as_slice(), self.cells.width().ilog2());
         let mask = self.cells.max_value();
@@ -131,7 +136,8 @@ impl Counters {
     }
 
     /// Makes sure that the counters of `buckets` can be raised.
-    pub(super) fn prepare(&mut self, buckets: &Buckets) -> Result<(), OutOfMemory> {
+    #[doc(hidden)]
+    pub fn prepare(&mut self, buckets: &Buckets) -> Result<(), OutOfMemory> {
         let full = self.cells.max_value();
         if buckets.as_slice().iter().any(|&bucket| self.cells.get(bucket.into()) == full) {
             let mut wider = Packed::zeroed(self.cells.len(), 2 * self.cells.width())?;
@@ -144,7 +150,8 @@ impl Counters {
     }
 
     /// Counts a key with these buckets. There must be room: see [`prepare`](Self::prepare).
-    pub(super) fn raise(&mut self, buckets: &Buckets) {
+    #[doc(hidden)]
+    pub fn raise(&mut self, buckets: &Buckets) {
         for &bucket in buckets.as_slice() {
             let count = self.cells.get(bucket.into());
             debug_assert!(count < self.cells.max_value());
@@ -153,7 +160,8 @@ impl Counters {
     }
 
     /// Takes back what [`raise`](Self::raise) did for a key.
-    pub(super) fn lower(&mut self, buckets: &Buckets) {
+    #[doc(hidden)]
+    pub fn lower(&mut self, buckets: &Buckets) {
         for &bucket in buckets.as_slice() {
             let count = self.cells.get(bucket.into());
             debug_assert!(count > 0);
@@ -163,7 +171,8 @@ impl Counters {
 
     /// Checks that every counter is right for the items below `items`. Returns the sum of all
     /// counters.
-    pub(super) fn validate(
+    #[doc(hidden)]
+    pub fn validate(
         &self,
         items: u32,
         digest_of: impl Fn(u32) -> Digest,

@@ -10,22 +10,21 @@ use crate::spec::Invalid;
 const STRAY: Invalid = Invalid("a list has an item that does not exist");
 
 /// No number: the end of a list.
-pub(super) const NIL: u32 = u32::MAX;
+pub const NIL: u32 = u32::MAX;
 
 /// The error for more items than 32 bits can number.
-pub(super) const TOO_MANY: OutOfMemory = OutOfMemory { bytes: u64::MAX };
+pub const TOO_MANY: OutOfMemory = OutOfMemory { bytes: u64::MAX };
 
 /// `len` times [`NIL`].
-pub(super) fn nils(len: usize) -> Result<Vec<u32>, OutOfMemory> {
-    let mut nils = Vec::new();
-    nils.try_reserve_exact(len).map_err(|_| OutOfMemory { bytes: len as u64 * 4 })?;
+pub fn nils(len: usize) -> Result<Vec<u32>, OutOfMemory> {
+    let mut nils = bits::with_room(len as u64)?;
     nils.resize(len, NIL);
     Ok(nils)
 }
 
 /// Makes room in `vec` for `more` elements. The vector grows by more than that, so that many
 /// small requests cost few allocations.
-pub(super) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     let bytes = (vec.len().saturating_add(more) as u64).saturating_mul(size_of::<T>() as u64);
     vec.try_reserve(more).map_err(|_| OutOfMemory { bytes })
 }
@@ -33,20 +32,20 @@ pub(super) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemor
 /// A list for every bucket. A number is in at most one list, so its link is kept under the number
 /// itself.
 #[derive(Clone, Debug)]
-pub(super) struct Lists {
+pub struct Lists {
     heads: Vec<u32>,
     next: Vec<u32>,
 }
 
 impl Lists {
     /// Empty lists.
-    pub(super) fn new(buckets: u64) -> Result<Self, OutOfMemory> {
+    pub fn new(buckets: u64) -> Result<Self, OutOfMemory> {
         let buckets = usize::try_from(buckets).map_err(|_| TOO_MANY)?;
         Ok(Self { heads: nils(buckets)?, next: Vec::new() })
     }
 
     /// Makes room for the numbers below `numbers`.
-    pub(super) fn prepare(&mut self, numbers: u64) -> Result<(), OutOfMemory> {
+    pub fn prepare(&mut self, numbers: u64) -> Result<(), OutOfMemory> {
         if numbers > u64::from(NIL) {
             return Err(TOO_MANY);
         }
@@ -56,7 +55,7 @@ impl Lists {
 
     /// Puts `number` at the head of the list of `bucket`. There must be room for it: see
     /// [`prepare`](Self::prepare).
-    pub(super) fn push(&mut self, bucket: u32, number: u32) {
+    pub fn push(&mut self, bucket: u32, number: u32) {
         if self.next.len() <= number as usize {
             self.next.resize(number as usize + 1, NIL);
         }
@@ -65,14 +64,14 @@ impl Lists {
     }
 
     /// Removes `number` from the list of `bucket`. Returns whether it was there.
-    pub(super) fn remove(&mut self, bucket: u32, number: u32) -> bool {
+    pub fn remove(&mut self, bucket: u32, number: u32) -> bool {
         let next = self.next(number);
         self.relink(bucket, number, next)
     }
 
     /// Puts `to` in the place of `from` in the list of `bucket`. Returns whether `from` was
     /// there.
-    pub(super) fn rename(&mut self, bucket: u32, from: u32, to: u32) -> bool {
+    pub fn rename(&mut self, bucket: u32, from: u32, to: u32) -> bool {
         let next = self.next(from);
         let found = self.relink(bucket, from, to);
         if found {
@@ -107,30 +106,25 @@ impl Lists {
 
     /// The first number in the list of `bucket`.
     #[inline]
-    pub(super) fn first(&self, bucket: u32) -> Option<u32> {
+    pub fn first(&self, bucket: u32) -> Option<u32> {
         Some(self.heads[bucket as usize]).filter(|&number| number != NIL)
     }
 
     /// The number behind `number` in its list.
     #[inline]
-    pub(super) fn after(&self, number: u32) -> Option<u32> {
+    pub fn after(&self, number: u32) -> Option<u32> {
         Some(self.next(number)).filter(|&number| number != NIL)
     }
 
     /// The numbers in the list of `bucket`.
     #[inline]
-    pub(super) fn walk(&self, bucket: u32) -> impl Iterator<Item = u32> {
+    pub fn walk(&self, bucket: u32) -> impl Iterator<Item = u32> {
         core::iter::successors(self.first(bucket), |&number| self.after(number))
     }
 
     /// The number in the list of `bucket` for which `is` holds; `by` is told what is read.
     #[inline]
-    pub(super) fn find(
-        &self,
-        bucket: u32,
-        is: impl Fn(u32) -> bool,
-        by: &mut impl Trace,
-    ) -> Option<u32> {
+    pub fn find(&self, bucket: u32, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32> {
         by.head();
         self.walk(bucket).find(|&item| {
             by.node();
@@ -140,24 +134,24 @@ impl Lists {
 
     /// Starts fetching the head of the list of `bucket`.
     #[inline]
-    pub(super) fn prefetch(&self, bucket: u32) {
+    pub fn prefetch(&self, bucket: u32) {
         bits::prefetch(&self.heads, bucket as usize);
     }
 
     /// How many lists.
-    pub(super) fn len(&self) -> u32 {
+    pub fn buckets(&self) -> u32 {
         self.heads.len() as u32
     }
 
     /// Checks that every number in a list is below `numbers`, is there once, and belongs there.
     /// Returns how many numbers there are.
-    pub(super) fn validate(
+    pub fn validate(
         &self,
         numbers: usize,
         belongs: impl Fn(u32, u32) -> bool,
     ) -> Result<usize, Invalid> {
         let mut seen = vec![false; numbers];
-        for bucket in 0..self.len() {
+        for bucket in 0..self.buckets() {
             for number in self.walk(bucket) {
                 let seen = seen.get_mut(number as usize).ok_or(STRAY)?;
                 // This also ends a walk in a circle.
@@ -174,7 +168,7 @@ impl Lists {
 
     /// As [`validate`](Self::validate), and checks that every number below `numbers` is in a
     /// list.
-    pub(super) fn validate_all(
+    pub fn validate_all(
         &self,
         numbers: u32,
         belongs: impl Fn(u32, u32) -> bool,
@@ -184,7 +178,7 @@ impl Lists {
     }
 
     /// Bits of memory held.
-    pub(super) fn footprint(&self) -> u64 {
+    pub fn footprint(&self) -> u64 {
         (self.heads.capacity() + self.next.capacity()) as u64 * 32
     }
 }

@@ -59,13 +59,11 @@
 //! and machines where the counters really are on chip. `records/2026-11-15-fast-tables.md` has
 //! the figures.
 
-mod basic;
+pub(crate) mod basic;
 mod counters;
-mod layout;
-mod lists;
-#[cfg(feature = "internals")]
-pub(crate) mod museum;
-mod params;
+pub(crate) mod layout;
+pub(crate) mod lists;
+pub(crate) mod params;
 mod pruned;
 mod trace;
 
@@ -86,7 +84,7 @@ use crate::spec::Invalid;
 /// Where a table puts its items: [`Pruned`], or one of the paper's other layouts for experiments.
 pub trait Layout: Place {}
 
-impl Layout for Pruned {}
+impl<L: Place> Layout for L {}
 
 /// An exact map from keys to values; see [the module](self).
 #[derive(Clone, Debug)]
@@ -274,6 +272,12 @@ impl<K: Key, V, L: Layout> FastTable<K, V, L> {
     /// The counters, which are the on-chip part; `None` in the baselines, which have none.
     pub fn counters(&self) -> Option<&Counters> {
         self.layout.counters()
+    }
+
+    /// Where the items are, numbered in the order of [`iter`](Self::iter).
+    #[doc(hidden)]
+    pub fn layout(&self) -> &L {
+        &self.layout
     }
 
     /// Checks every invariant. An error says that the bytes of a key have changed since it was

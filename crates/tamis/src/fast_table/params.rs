@@ -1,6 +1,6 @@
 //! The integers that fix a table.
 
-use crate::spec::InvalidParam;
+use crate::spec::{InvalidParam, require};
 
 /// The most buckets of a table. They are numbered in 32 bits.
 pub const MAX_BUCKETS: u64 = u32::MAX as u64;
@@ -32,17 +32,8 @@ impl TableParams {
     /// `buckets` buckets, of which every key has `hashes`. A chained table uses only the first of
     /// them; a d-left table has `hashes` subtables.
     pub fn new(buckets: u64, hashes: u32) -> Result<Self, InvalidParam> {
-        if !(1..=MAX_BUCKETS).contains(&buckets) {
-            return Err(InvalidParam {
-                name: "buckets",
-                value: buckets,
-                expected: "1 to 2^32 - 1",
-            });
-        }
-        if !(1..=MAX_HASHES).contains(&hashes) {
-            let value = hashes.into();
-            return Err(InvalidParam { name: "hashes", value, expected: "1 to 16" });
-        }
+        require((1..=MAX_BUCKETS).contains(&buckets), "buckets", buckets, "1 to 2^32 - 1")?;
+        require((1..=MAX_HASHES).contains(&hashes), "hashes", hashes, "1 to 16")?;
         Ok(Self { buckets: buckets as u32, hashes })
     }
 

@@ -9,6 +9,7 @@ use super::model::{self, alike};
 use super::optimise::plan;
 use super::params::PartitionedParams;
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
+use crate::bloom::looked_at;
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
 use crate::filter::Filter;
@@ -186,13 +187,8 @@ impl Filter for PartitionedBloom {
     /// The lines of the group's choices, and those of the positions that are read.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let words = self.bits.words().as_slice();
-        let mut going = true;
-        let looked = self
-            .positions(digest)
-            .take_while(|&at| core::mem::replace(&mut going, bits::test(words, at)));
-        let mut lines: Vec<u64> = looked.map(|at| at / Line::BITS).collect();
-        lines.sort_unstable();
-        lines.dedup();
+        let read = looked_at(self.positions(digest), |at| bits::test(words, at));
+        let lines = Line::distinct(read.map(|at| at / Line::BITS));
         let choices = u64::from(self.params.hashes()) * u64::from(self.params.width());
         let choice_lines = if choices == 0 {
             0
@@ -200,7 +196,7 @@ impl Filter for PartitionedBloom {
             let first = self.params.group(digest) * choices;
             (first + choices - 1) / Line::BITS - first / Line::BITS + 1
         };
-        lines.len() as u32 + choice_lines as u32
+        lines + choice_lines as u32
     }
 }
 
@@ -269,9 +265,7 @@ impl Stored for PartitionedBloom {
         _: usize,
     ) -> Result<Self, BuildError> {
         let mut filter = Self::new(params, Label { keys: keys.len() as u64, ..label.into() })?;
-        let refused = OutOfMemory { bytes: keys.len() as u64 * 8 };
-        let mut sorted = Vec::new();
-        sorted.try_reserve_exact(keys.len()).map_err(|_| refused)?;
+        let mut sorted = bits::with_room(keys.len() as u64)?;
         sorted.extend_from_slice(keys);
         sorted.sort_unstable_by_key(|&key| (params.group(key), key));
         sorted.dedup();

@@ -19,7 +19,7 @@ use super::params::PartitionedParams;
 use crate::bits::Line;
 use crate::bloom::{self, MAX_HASHES, MAX_POSITIONS};
 use crate::math::solve::first_true;
-use crate::spec::{Goal, InvalidParam, Params, PlanError, Size};
+use crate::spec::{Goal, Params, PlanError, Size, require};
 
 const KIND: &str = "partitioned";
 const NAMES: [&str; 7] =
@@ -74,19 +74,17 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     // Fixed params are checked before anything is computed from them.
     let candidates = candidates.or(hashes.filter(|_| bits.is_some() && groups.is_some()));
     let most = [1 << 40, 1, 1 << 40, 1 << 20, 1, 0, 0];
-    let settled = [bits, None, groups, candidates, hashes, None, None];
+    let fixed = [bits, None, groups, candidates, hashes, None, None];
     let values: Vec<u64> =
-        settled.iter().zip(most).map(|(value, most)| value.unwrap_or(most)).collect();
+        fixed.iter().zip(most).map(|(value, most)| value.unwrap_or(most)).collect();
     PartitionedParams::from_values(&values)?;
     // Three bits are valid with all functions.
     let functions = [3, 1, 1, 1, 1, partition.unwrap_or(0), family.unwrap_or(0)];
     let functions = PartitionedParams::from_values(&functions)?;
     let (partition, family) = (functions.partition(), functions.family());
-    if let Some(value) = segments
-        && (value == 0 || groups.is_some_and(|groups| !groups.is_multiple_of(value)))
-    {
-        let expected = "a divisor of the groups";
-        return Err(InvalidParam { name: "segments", value, expected }.into());
+    if let Some(segments) = segments {
+        let divides = segments > 0 && groups.is_none_or(|groups| groups.is_multiple_of(segments));
+        require(divides, "segments", segments, "a divisor of the groups")?;
     }
     goal.within_budget("bits", bits, 1)?;
     if bits.is_some() || groups.is_some() {
@@ -96,7 +94,7 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
         PartitionedParams::new(bits, segments, groups.unwrap_or(segments), 1, 1)?
             .with_functions(partition, family)?;
     }
-    if let [Some(bits), _, Some(groups), Some(candidates), Some(hashes), ..] = settled {
+    if let [Some(bits), _, Some(groups), Some(candidates), Some(hashes), ..] = fixed {
         let (segments, functions) = (segments.unwrap_or(1), [partition as u64, family as u64]);
         let values = [bits, segments, groups, candidates, hashes, functions[0], functions[1]];
         return Ok(PartitionedParams::from_values(&values)?);
@@ -212,7 +210,7 @@ impl Search {
         // As many functions as fill about half of the array.
         let around = match (self.aim, self.bits) {
             (Aim::Rate(rate), _) => -libm::log2(rate),
-            (Aim::Bits(bits), settled) => 0.78 * settled.unwrap_or(bits) as f64 / self.keys as f64,
+            (Aim::Bits(bits), fixed) => 0.78 * fixed.unwrap_or(bits) as f64 / self.keys as f64,
         };
         let middle = libm::round(around).clamp(1.0, MAX_HASHES.into()) as u32;
         let low = self.hashes.unwrap_or(middle.saturating_sub(3).max(1));
@@ -222,8 +220,8 @@ impl Search {
         let doublings = doublings.filter(|&candidates| candidates <= most);
         // A fixed number of candidates may take as long as it takes.
         let all: Vec<u32> = self.candidates.map_or_else(|| doublings.collect(), |one| [one].into());
-        let settled = self.groups.map(|groups| [self.keys.div_ceil(groups)]);
-        let sizes = settled.as_ref().map_or(&SIZES[..], |size| &size[..]);
+        let fixed = self.groups.map(|groups| [self.keys.div_ceil(groups)]);
+        let sizes = fixed.as_ref().map_or(&SIZES[..], |size| &size[..]);
         // The best values for one shape are near the best for the next.
         let (near_hashes, near_size) =
             (Cell::new((middle - low) as usize), Cell::new(sizes.len() / 2));
@@ -270,17 +268,17 @@ impl Search {
             }
             (Aim::Rate(rate), Some(bits)) if quick_rate(bits) > rate => f64::INFINITY,
             (Aim::Rate(_), Some(_)) => choices as f64,
-            (Aim::Bits(budget), settled) => {
+            (Aim::Bits(budget), fixed) => {
                 // Array and choices take whole lines, so there may be one line more than the bits
                 // fill.
                 let [choices, budget] =
                     [choices, budget].map(|bits| bits.next_multiple_of(Line::BITS));
                 let left = budget.saturating_sub(choices);
-                let fits = settled.is_none_or(|bits| bits.next_multiple_of(Line::BITS) <= left);
+                let fits = fixed.is_none_or(|bits| bits.next_multiple_of(Line::BITS) <= left);
                 if left <= budget / 4 || !fits {
                     return f64::INFINITY;
                 }
-                quick_rate(settled.unwrap_or(left))
+                quick_rate(fixed.unwrap_or(left))
             }
         }
     }

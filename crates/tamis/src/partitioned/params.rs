@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::functions::{Family, Partition};
 use crate::bloom::{MAX_HASHES, MAX_POSITIONS};
 use crate::digest::Digest;
-use crate::spec::{InvalidParam, Params, as_stored, narrow};
+use crate::spec::{InvalidParam, Params, as_stored, narrow, require};
 
 /// The most groups: each has a key or two in any filter that fits into memory.
 const MAX_GROUPS: u64 = 1 << 40;
@@ -36,26 +36,17 @@ impl PartitionedParams {
         candidates: u32,
         hashes: u32,
     ) -> Result<Self, InvalidParam> {
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        if !(1..=MAX_POSITIONS).contains(&bits) {
-            return refuse("bits", bits, "1 to 2^48");
-        }
-        if !(1..=MAX_GROUPS).contains(&groups) {
-            return refuse("groups", groups, "1 to 2^40");
-        }
-        if segments == 0 || !groups.is_multiple_of(segments) {
-            return refuse("segments", segments, "a divisor of the groups");
-        }
-        if segments > 1 && !(bits.is_multiple_of(segments) && (bits / segments).is_multiple_of(64))
-        {
-            return refuse("segments", segments, "bits in equal parts of whole words");
-        }
-        if !(1..=MAX_CANDIDATES).contains(&candidates) {
-            return refuse("candidates", candidates.into(), "1 to 2^20");
-        }
-        if !(1..=MAX_HASHES.min(candidates)).contains(&hashes) {
-            return refuse("hashes", hashes.into(), "1 to 64, and no more than the candidates");
-        }
+        require((1..=MAX_POSITIONS).contains(&bits), "bits", bits, "1 to 2^48")?;
+        require((1..=MAX_GROUPS).contains(&groups), "groups", groups, "1 to 2^40")?;
+        let divides = segments > 0 && groups.is_multiple_of(segments);
+        require(divides, "segments", segments, "a divisor of the groups")?;
+        // (The product is below 2^46, because there are no more groups than 2^40.)
+        let fits = segments == 1 || bits.is_multiple_of(segments * 64);
+        require(fits, "segments", segments, "bits in equal parts of whole words")?;
+        let fits = (1..=MAX_CANDIDATES).contains(&candidates);
+        require(fits, "candidates", candidates, "1 to 2^20")?;
+        let fits = (1..=MAX_HASHES.min(candidates)).contains(&hashes);
+        require(fits, "hashes", hashes, "1 to 64, and no more than the candidates")?;
         let (partition, family) = (Partition::default(), Family::default());
         Ok(Self { bits, segments, groups, candidates, hashes, partition, family })
     }
@@ -70,18 +61,15 @@ impl PartitionedParams {
         partition: Partition,
         family: Family,
     ) -> Result<Self, InvalidParam> {
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        if partition == Partition::Rs && self.groups > 1 << 32 {
-            return refuse("groups", self.groups, "at most 2^32 with partition = 1, which is RS");
-        }
-        let bits = self.segment_bits();
-        if family == Family::Crc && !(2..=1 << 32).contains(&bits) {
+        let fits = partition == Partition::Top || self.groups <= 1 << 32;
+        require(fits, "groups", self.groups, "at most 2^32 with partition = 1, which is RS")?;
+        if family == Family::Crc {
+            let bits = self.segment_bits();
             let expected = "2 to 2^32 in a segment with family = 1, which is CRC-32";
-            return refuse("bits", self.bits, expected);
-        }
-        if family == Family::Crc && (bits.is_power_of_two() || bits.trailing_zeros() > 6) {
+            require((2..=1 << 32).contains(&bits), "bits", self.bits, expected)?;
+            let fits = !bits.is_power_of_two() && bits.trailing_zeros() <= 6;
             let expected = "in a segment no power of two, nor a multiple of 128, with family = 1, which is CRC-32";
-            return refuse("bits", self.bits, expected);
+            require(fits, "bits", self.bits, expected)?;
         }
         Ok(Self { partition, family, ..self })
     }
@@ -168,22 +156,12 @@ impl Params for PartitionedParams {
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
         let [bits, segments, groups, candidates, hashes, partition, family] = as_stored(values)?;
         let layout = Self::new(bits, segments, groups, narrow(candidates), narrow(hashes))?;
-        let partition = match partition {
-            0 => Partition::Top,
-            1 => Partition::Rs,
-            value => {
-                let expected = "0 (the top of the digest) or 1 (RS)";
-                return Err(InvalidParam { name: "partition", value, expected });
-            }
-        };
-        let family = match family {
-            0 => Family::Mixers,
-            1 => Family::Crc,
-            value => {
-                let expected = "0 (mixers) or 1 (CRC-32)";
-                return Err(InvalidParam { name: "family", value, expected });
-            }
-        };
-        layout.with_functions(partition, family)
+        let expected = "0 (the top of the digest) or 1 (RS)";
+        require(partition <= 1, "partition", partition, expected)?;
+        require(family <= 1, "family", family, "0 (mixers) or 1 (CRC-32)")?;
+        layout.with_functions(
+            if partition == 0 { Partition::Top } else { Partition::Rs },
+            if family == 0 { Family::Mixers } else { Family::Crc },
+        )
     }
 }

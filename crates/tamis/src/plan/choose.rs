@@ -130,13 +130,13 @@ fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     let mut bids = alloc::vec![first];
     let more_counts =
         matches!(goal.minimise, Minimise::Wire | Minimise::Lookups) || !goal.at_most.is_empty();
-    let settled = goal.fixed.iter().any(|(name, _)| name == "hashes");
+    let fixed = goal.fixed.iter().any(|(name, _)| name == "hashes");
     let hashes = match first {
         AnyParams::Bloom(params) => params.hashes(),
         AnyParams::Counting(params) => params.hashes(),
         _ => 1,
     };
-    if more_counts && !settled && matches!(goal.size, Size::Rate(_)) {
+    if more_counts && !fixed && matches!(goal.size, Size::Rate(_)) {
         for fewer in 1..hashes.into() {
             goal.fixed.push(("hashes".to_string(), fewer));
             bids.extend(AnyParams::plan(kind, &goal));

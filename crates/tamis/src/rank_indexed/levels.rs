@@ -77,7 +77,7 @@ impl Levels {
         (layout.bits(), layout)
     }
 
-    /// The best levels if each has a third of Po: an estimate, which `settle` refines.
+    /// The best levels if each has a third of Po: an estimate, which `refine` improves.
     pub(crate) fn even_shares(&self) -> Bid {
         let mean = self.keys as f64 / self.frame.buckets as f64;
         let sd = libm::sqrt(mean);
@@ -106,7 +106,7 @@ impl Levels {
     }
 
     /// The best levels near those of a bid, with the best shares of Po.
-    pub(crate) fn settle(&self, (_, near): Bid) -> Bid {
+    pub(crate) fn refine(&self, (_, near): Bid) -> Bid {
         let mut best = self.bid([self.reach; 3], 0, 0);
         if near.second == 0 {
             return best;

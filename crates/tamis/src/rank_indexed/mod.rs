@@ -100,62 +100,54 @@ mod sealed {
     }
 }
 
-macro_rules! variant {
-    ($name:ident, $kind:ident, $mode:ident, $extra:expr, $doc:expr, $reason:expr, [$($can:ident),*] $($more:item)*) => {
-        #[doc = $doc]
-        #[doc(hidden)]
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub enum $name {}
-
-        #[expect(private_interfaces, reason = "sealed")]
-        impl sealed::Sealed for $name {
-            const KIND: Kind = Kind::$kind;
-            const CAN: &'static [Operation] =
-                &[Operation::Insert, Operation::Merge, Operation::Grow $(, Operation::$can)*];
-            const REASON: &'static str = $reason;
-            const MODE: Mode = Mode::$mode;
-            const EXTRA: u32 = $extra;
-
-            $($more)*
+macro_rules! can {
+    (Remove) => {
+        fn as_remove(filter: &mut Identities<Table<Self>>) -> Option<&mut dyn Remove> {
+            Some(filter)
+        }
+    };
+    (Count) => {
+        fn as_count(filter: &Identities<Table<Self>>) -> Option<&dyn Count> {
+            Some(filter)
         }
     };
 }
-variant!(
-    Multiset, RankIndexed, Multiset, 0, "Every insertion takes a cell.",
-    "less memory than bloom below 0.25%, and keys can be removed and counted", [Remove, Count]
-    fn as_remove(filter: &mut Identities<Table<Self>>) -> Option<&mut dyn Remove> {
-        Some(filter)
-    }
-    fn as_count(filter: &Identities<Table<Self>>) -> Option<&dyn Count> {
-        Some(filter)
-    }
-);
-variant!(
-    Distinct,
-    RankSet,
-    Set,
-    0,
-    "Equal identities share a cell.",
-    "as rank-indexed, with equal identities stored once; keys cannot be removed",
-    []
-);
-variant!(
-    Counters, RankCounting, Counting, 2, "A cell counts up to four.",
-    "as rank-indexed, for keys that come often: a cell counts up to four", [Remove, Count]
-    fn as_remove(filter: &mut Identities<Table<Self>>) -> Option<&mut dyn Remove> {
-        Some(filter)
-    }
-    fn as_count(filter: &Identities<Table<Self>>) -> Option<&dyn Count> {
-        Some(filter)
-    }
-);
-variant!(
-    Values, RankMap, Map, 8, "A cell carries a value.",
-    "as rank-indexed, with a small value for every key", [Remove]
-    fn as_remove(filter: &mut Identities<Table<Self>>) -> Option<&mut dyn Remove> {
-        Some(filter)
-    }
-);
+
+macro_rules! variants {
+    ($($name:ident $kind:ident $mode:ident $extra:literal [$($can:ident)*] $doc:literal
+        $reason:literal)*) => {
+        $(
+            #[doc = $doc]
+            #[doc(hidden)]
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            pub enum $name {}
+
+            #[expect(private_interfaces, reason = "sealed")]
+            impl sealed::Sealed for $name {
+                const KIND: Kind = Kind::$kind;
+                const CAN: &'static [Operation] =
+                    &[Operation::Insert, Operation::Merge, Operation::Grow $(, Operation::$can)*];
+                const REASON: &'static str = $reason;
+                const MODE: Mode = Mode::$mode;
+                const EXTRA: u32 = $extra;
+
+                $(can!($can);)*
+            }
+        )*
+    };
+}
+// Name, kind, mode, counter or value bits, and what it can do beyond the others; what it is, and
+// when to take it.
+variants! {
+    Multiset RankIndexed Multiset 0 [Remove Count] "Every insertion takes a cell."
+        "less memory than bloom below 0.25%, and keys can be removed and counted"
+    Distinct RankSet Set 0 [] "Equal identities share a cell."
+        "as rank-indexed, with equal identities stored once; keys cannot be removed"
+    Counters RankCounting Counting 2 [Remove Count] "A cell counts up to four."
+        "as rank-indexed, for keys that come often: a cell counts up to four"
+    Values RankMap Map 8 [Remove] "A cell carries a value."
+        "as rank-indexed, with a small value for every key"
+}
 
 impl Removes for Table<Multiset> {}
 impl Removes for Table<Counters> {}

@@ -23,7 +23,7 @@
 use crate::math::tail::{ln_binomial_above, poisson_above};
 
 /// Every number that a rank-indexed table is built from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// B, a multiple of `groups`.
     pub buckets: u64,

@@ -29,7 +29,7 @@ const LARGEST_GROUP: f64 = 1e6;
 /// How many of the bids are completed exactly. To complete all of them, in a wider neighbourhood
 /// and with more numbers of buckets, gained at most 0.007 bits per key over 180 goals from 2 to
 /// 3e9 keys.
-const SETTLED: usize = 4;
+const REFINED: usize = 4;
 /// The rate for a budget is found to within this, in ln: 0.003 bits per key.
 const FINEST: f64 = 2e-3;
 /// The highest rate of a layout for a budget.
@@ -104,9 +104,9 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
     }
     bids.sort_by_key(|bid| bid.0);
     bids.dedup();
-    bids.truncate(SETTLED);
-    let settled = bids.into_iter().filter_map(|bid| Some(Levels::new(demand, bid.1)?.settle(bid)));
-    settled.min_by_key(|bid| bid.0).map(|bid| bid.1)
+    bids.truncate(REFINED);
+    let refined = bids.into_iter().filter_map(|bid| Some(Levels::new(demand, bid.1)?.refine(bid)));
+    refined.min_by_key(|bid| bid.0).map(|bid| bid.1)
 }
 
 /// The layout with the lowest rate that takes at most `bits_per_key` bits per key; `None` if none
@@ -160,14 +160,14 @@ pub fn fit(demand: &Demand, bits_per_key: f64) -> Option<Layout> {
 }
 
 /// The best levels for a fixed frame: replaces Z and J of `frame` and keeps the rest. `None` if
-/// the frame makes no sense or has thousands of keys in a bucket. Tested by `settled_frames`.
+/// the frame makes no sense or has thousands of keys in a bucket. Tested by `fixed_frames`.
 pub fn complete(demand: &Demand, frame: Layout) -> Option<Layout> {
     let whole = frame.groups > 0 && frame.buckets.checked_rem(frame.groups) == Some(0);
     if !(whole && frame.buckets > 0 && demand.overflow > 0.0) {
         return None;
     }
     let levels = Levels::new(demand, frame)?;
-    Some(levels.settle(levels.even_shares()).1)
+    Some(levels.refine(levels.even_shares()).1)
 }
 
 /// r, and the least B L for the rate.
@@ -236,12 +236,8 @@ fn frame(
         locations: libm::ceil(places / buckets) as u32,
         fingerprint,
         extra: demand.extra,
-        level1: 0,
-        level2: 0,
-        level3: 0,
-        second: 0,
-        third: 0,
         groups: groups as u64,
+        ..Layout::default()
     };
     (frame.identities() < MAX_IDENTITIES).then_some(frame)
 }

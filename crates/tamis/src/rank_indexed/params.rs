@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::model::Layout;
-use crate::spec::{InvalidParam, Params, as_stored, narrow};
+use crate::spec::{InvalidParam, Params, as_stored, narrow, require};
 
 /// The base index of a bucket is one machine word. Frozen.
 pub(super) const MAX_LOCATIONS: u32 = 64;
@@ -37,30 +37,21 @@ impl RankParams {
     /// levels.
     pub fn laid_out(layout: Layout, capacity: u64) -> Result<Self, InvalidParam> {
         Self::check_frame(&layout, capacity)?;
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
         let Layout { level1, level2, level3, second, third, .. } = layout;
-        if !(1..=MAX_CELLS).contains(&level1.into()) {
-            return refuse("level1", level1.into(), "1 up to 4098 cells");
-        }
+        let fits = (1..=MAX_CELLS).contains(&level1.into());
+        require(fits, "level1", level1, "1 up to 4098 cells")?;
         // With these limits the bits of all records fit into a `u64`.
         let most = layout.group_buckets();
-        if second > most {
-            return refuse("second", second, "at most an extension for each bucket of a group");
-        }
-        if third > most || third > 0 && second == 0 {
-            return refuse("third", third, "as those of level 2, and none without them");
-        }
+        let expected = "at most an extension for each bucket of a group";
+        require(second <= most, "second", second, expected)?;
+        let fits = third <= most && (third == 0 || second > 0);
+        require(fits, "third", third, "as those of level 2, and none without them")?;
         let levels = [("level2", level2, second), ("level3", level3, third)];
         let mut cells = u64::from(level1);
         for (name, level, extensions) in levels {
             cells += u64::from(level);
-            if (level == 0) != (extensions == 0) || cells > MAX_CELLS {
-                return refuse(
-                    name,
-                    level.into(),
-                    "cells if there are extensions, 4098 with all below",
-                );
-            }
+            let fits = (level == 0) == (extensions == 0) && cells <= MAX_CELLS;
+            require(fits, name, level, "cells if there are extensions, 4098 with all below")?;
         }
         Ok(Self { layout, capacity })
     }
@@ -68,27 +59,19 @@ impl RankParams {
     /// Checks all but the levels.
     pub(super) fn check_frame(frame: &Layout, capacity: u64) -> Result<(), InvalidParam> {
         let Layout { buckets, locations, fingerprint, extra, groups, .. } = *frame;
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        if !(1..=MAX_LOCATIONS).contains(&locations) {
-            return refuse("locations", locations.into(), "1 to 64");
-        }
-        if !(1..=MAX_FINGERPRINT).contains(&fingerprint) {
-            return refuse("fingerprint", fingerprint.into(), "1 to 56 bits");
-        }
-        if extra > MAX_VALUE_BITS {
-            return refuse("value", extra.into(), "1 to 32 bits");
-        }
+        let fits = (1..=MAX_LOCATIONS).contains(&locations);
+        require(fits, "locations", locations, "1 to 64")?;
+        let fits = (1..=MAX_FINGERPRINT).contains(&fingerprint);
+        require(fits, "fingerprint", fingerprint, "1 to 56 bits")?;
+        require(extra <= MAX_VALUE_BITS, "value", extra, "1 to 32 bits")?;
         let most_buckets = ((MAX_UNIVERSE / u64::from(locations)) >> fingerprint).min(MAX_BUCKETS);
-        if !(1..=most_buckets).contains(&buckets) {
-            return refuse("buckets", buckets, "1 to 2^44, and at most 2^62 identities");
-        }
-        if groups == 0 || !buckets.is_multiple_of(groups) {
-            return refuse("groups", groups, "a divisor of the buckets");
-        }
-        if capacity == 0 || capacity / MAX_KEYS_PER_LOCATION > buckets * u64::from(locations) {
-            return refuse("capacity", capacity, "1 up to 4 keys a chain location");
-        }
-        Ok(())
+        let fits = (1..=most_buckets).contains(&buckets);
+        require(fits, "buckets", buckets, "1 to 2^44, and at most 2^62 identities")?;
+        let divides = groups > 0 && buckets.is_multiple_of(groups);
+        require(divides, "groups", groups, "a divisor of the buckets")?;
+        let most = buckets * u64::from(locations);
+        let fits = capacity > 0 && capacity / MAX_KEYS_PER_LOCATION <= most;
+        require(fits, "capacity", capacity, "1 up to 4 keys a chain location")
     }
 
     /// Every number of the table.
@@ -119,10 +102,8 @@ impl RankParams {
     /// The same table with identities, and fingerprints, that are `dropped` bits shorter.
     pub(super) fn coarser(&self, dropped: u32) -> Result<Self, InvalidParam> {
         let fingerprint = self.layout.fingerprint;
-        if dropped >= fingerprint {
-            let expected = "more bits than are to be dropped";
-            return Err(InvalidParam { name: "fingerprint", value: fingerprint.into(), expected });
-        }
+        let fits = dropped < fingerprint;
+        require(fits, "fingerprint", fingerprint, "more bits than are to be dropped")?;
         let layout = Layout { fingerprint: fingerprint - dropped, ..self.layout };
         Ok(Self { layout, ..*self })
     }

@@ -10,7 +10,7 @@ use crate::bits::Line;
 use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
 use crate::math::tail::{binomial_above, poisson_pmf};
-use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size};
+use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size, narrow};
 use crate::wire::{self, Encoding};
 
 /// The largest mean length of chains in tables for more than [`FEW`] keys, as in the paper: longer
@@ -40,18 +40,7 @@ impl RankParams {
         capacity: u64,
         groups: u64,
     ) -> Result<Self, InvalidParam> {
-        let frame = Layout {
-            buckets,
-            locations,
-            fingerprint,
-            extra,
-            level1: 0,
-            level2: 0,
-            level3: 0,
-            second: 0,
-            third: 0,
-            groups,
-        };
+        let frame = Layout { buckets, locations, fingerprint, extra, groups, ..Layout::default() };
         Self::check_frame(&frame, capacity)?;
         let demand = Demand { extra, overflow: DEFAULT_OVERFLOW, ..Demand::new(capacity) };
         let expected = "what buckets of a few hundred cells can hold";
@@ -127,13 +116,10 @@ impl RankParams {
 pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankParams, PlanError> {
     goal.check()?;
     let names = ["buckets", "locations", "fingerprint", "extra", "groups", "chain"];
-    let [buckets, locations, fingerprint, settled_extra, groups, chain] =
+    let [buckets, locations, fingerprint, fixed_extra, groups, chain] =
         goal.settled(kind, names)?;
     let keys = goal.sized_keys();
-    let extra = match settled_extra {
-        Some(bits) => u32::try_from(bits).unwrap_or(u32::MAX),
-        None => extra,
-    };
+    let extra = fixed_extra.map_or(extra, narrow);
     // Checks `extra` with the smallest table that has it.
     RankParams::new(1, 1, 1, extra, 1, 1)?;
     let demand = Demand {
@@ -147,7 +133,6 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
         },
         max_groups: groups.unwrap_or(u64::MAX),
     };
-    let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     if let (Some(buckets), Some(locations), Some(fingerprint)) = (buckets, locations, fingerprint) {
         let groups = groups.unwrap_or(1);
         let (locations, fingerprint) = (narrow(locations), narrow(fingerprint));
@@ -181,7 +166,7 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
     // If no layout has room for all, the overflow takes the rest: at most one entry for each
     // identity.
     let homeless = (cells - grown.capacity() as f64).clamp(0.0, rate * layout.identities());
-    let spilled = if homeless < 0.5 { often } else { often.max(homeless) };
+    let overflow = if homeless < 0.5 { often } else { often.max(homeless) };
     let cell_bits = f64::from(1 + layout.fingerprint + layout.extra);
     let trimmed = layout.buckets as f64 * f64::from(layout.locations) + cells * cell_bits;
     // Rounded up to whole bytes, but not because of rounding errors in the sum.
@@ -193,13 +178,13 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
         bits_per_key: per_key(
-            (layout.bits().next_multiple_of(Line::BITS) + Overflow::planned_bits(spilled)) as f64,
+            (layout.bits().next_multiple_of(Line::BITS) + Overflow::planned_bits(overflow)) as f64,
         ),
         wire_bits_per_key: per_key(wire as f64 * 8.0),
         blocks_per_insert: lines.insert(),
         blocks_per_hit: lines.hit(),
         blocks_per_miss: lines.miss(),
-        overflow: Some(spilled),
+        overflow: Some(overflow),
     }
 }
 

@@ -33,7 +33,7 @@ const CELLS: u8 = 0;
 pub(super) fn encode<'a, V: Variant>(table: &Table<V>) -> Vec<Payload<'a>> {
     let layout = table.params().layout();
     let mut cells = BitWriter::default();
-    let mut surplus = Vec::new();
+    let mut overflow = Vec::new();
     let (mut entries, mut chains) = (Vec::new(), Chains::default());
     for bucket in 0..layout.buckets {
         table.entries_of(bucket, &mut entries);
@@ -41,15 +41,15 @@ pub(super) fn encode<'a, V: Variant>(table: &Table<V>) -> Vec<Payload<'a>> {
         for entry in &entries {
             let left = chains.push(table.within(entry.identity), entry, V::MODE, MAX_COPIES);
             if left > 0 {
-                surplus.push(Entry { count: left, ..*entry });
+                overflow.push(Entry { count: left, ..*entry });
             }
         }
         chains.write(&mut cells, layout.locations, layout.fingerprint, layout.extra);
     }
     let mut payloads =
         vec![Payload::trimmed(CELLS, cells.finish(), Table::<V>::decoded_bytes(&table.params()))];
-    if !surplus.is_empty() {
-        payloads.push(section::list(section::LIST, &surplus));
+    if !overflow.is_empty() {
+        payloads.push(section::list(section::LIST, &overflow));
     }
     payloads
 }
@@ -72,8 +72,9 @@ pub(super) fn decode<V: Variant>(
         return Err(ENDS.into());
     }
     // The list is in the order of the cells, so that one pass goes through both.
-    let surplus = if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
-    let mut surplus = surplus.into_iter().peekable();
+    let overflow =
+        if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
+    let mut overflow = overflow.into_iter().peekable();
     let mut table = new_table(params, frame.budget())?;
     let mut reader = BitReader::new(&bytes);
     let (mut cells, mut entries, mut chains) = (Vec::new(), Vec::new(), Chains::default());
@@ -83,7 +84,7 @@ pub(super) fn decode<V: Variant>(
         frame.budget().reserve(&mut entries, cells.len())?;
         entries_of(&params, number, &cells, V::MODE, &mut entries)?;
         for entry in &mut entries {
-            if let Some(more) = surplus.next_if(|more| more.key() == entry.key()) {
+            if let Some(more) = overflow.next_if(|more| more.key() == entry.key()) {
                 let full = entry.count == u64::from(MAX_COPIES) * per_cell(V::MODE);
                 let count = entry.count.checked_add(more.count).filter(|_| full);
                 entry.count = count.ok_or(section::LIST_ORDER)?;
@@ -96,7 +97,7 @@ pub(super) fn decode<V: Variant>(
     if !reader.ends_here() {
         return Err(MORE.into());
     }
-    if surplus.next().is_some() {
+    if overflow.next().is_some() {
         return Err(section::LIST_ORDER.into());
     }
     table.overflow_mut().end_reading();

@@ -52,9 +52,7 @@ use crate::any::{AnyFilter, AnyParams};
 use crate::digest::{Digest, Hasher};
 use crate::filter::{Count, Filter, Insert, Remove};
 use crate::key::Key;
-use crate::spec::{
-    Absent, Full, Goal, InvalidParam, Kind, Label, Mismatch, Params, PlanError, Size,
-};
+use crate::spec::{Absent, Full, Goal, Kind, Label, Mismatch, Params, PlanError, Size, require};
 use crate::stored::Stored;
 
 /// Which [word](Digest::word) of a digest decides its shard. No filter uses it. Frozen: shards may
@@ -102,14 +100,10 @@ impl<F: Stored> Sharded<F> {
     /// Empty shards that meet the goal together. Params that the goal fixes are those of each
     /// shard.
     pub fn plan(goal: &Goal, hasher: Hasher, shards: usize) -> Result<Self, PlanError> {
-        let share = share(goal, shards)?;
-        let values: Vec<u64> =
-            AnyParams::plan(F::KIND, &share)?.named().into_iter().map(|(_, value)| value).collect();
-        let params = || F::Params::from_values(&values);
-        let label = Label::planned(hasher, share.keys);
-        let filters: Result<Vec<F>, PlanError> =
-            (0..shards).map(|_| Ok(F::new(params()?, label)?)).collect();
-        Ok(Self::alike(hasher, filters?))
+        Self::planned(F::KIND, goal, hasher, shards, |params, label| {
+            let values: Vec<u64> = params.named().into_iter().map(|(_, value)| value).collect();
+            Ok(F::new(F::Params::from_values(&values)?, label)?)
+        })
     }
 }
 
@@ -122,22 +116,14 @@ impl Sharded<AnyFilter> {
         hasher: Hasher,
         shards: usize,
     ) -> Result<Self, PlanError> {
-        let share = share(goal, shards)?;
-        let params = AnyParams::plan(kind, &share)?;
-        let label = Label::planned(hasher, share.keys);
-        let filters: Result<Vec<AnyFilter>, PlanError> =
-            (0..shards).map(|_| Ok(params.build(label)?)).collect();
-        Ok(Self::alike(hasher, filters?))
+        Self::planned(kind, goal, hasher, shards, |params, label| Ok(params.build(label)?))
     }
 }
 
 /// The goal of one of `shards` shards: its share of the memory, and its share of the keys plus
 /// four standard deviations, because keys are distributed by chance.
 fn share(goal: &Goal, shards: usize) -> Result<Goal, PlanError> {
-    if !(1..=MAX_SHARDS).contains(&shards) {
-        let value = shards as u64;
-        return Err(InvalidParam { name: "shards", value, expected: "1 to 2^16" }.into());
-    }
+    require((1..=MAX_SHARDS).contains(&shards), "shards", shards as u64, "1 to 2^16")?;
     goal.check()?;
     let mean = goal.keys as f64 / shards as f64;
     let spread = if shards == 1 { 0.0 } else { 4.0 * libm::sqrt(mean) };
@@ -168,6 +154,21 @@ impl<F: Filter> Sharded<F> {
         let hasher = first.hasher();
         filters.iter().try_for_each(|filter| Mismatch::check_hashers(hasher, filter.hasher()))?;
         Ok(Self::alike(hasher, filters))
+    }
+
+    /// Shards that `build` builds from the params and the label of a share.
+    fn planned(
+        kind: Kind,
+        goal: &Goal,
+        hasher: Hasher,
+        shards: usize,
+        build: impl Fn(AnyParams, Label) -> Result<F, PlanError>,
+    ) -> Result<Self, PlanError> {
+        let share = share(goal, shards)?;
+        let params = AnyParams::plan(kind, &share)?;
+        let label = Label::planned(hasher, share.keys);
+        let filters: Result<_, PlanError> = (0..shards).map(|_| build(params, label)).collect();
+        Ok(Self::alike(hasher, filters?))
     }
 
     fn alike(hasher: Hasher, filters: Vec<F>) -> Self {

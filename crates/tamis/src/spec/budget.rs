@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use super::{Limits, WireError};
-use crate::bits::{OutOfMemory, Words};
+use crate::bits::{self, OutOfMemory, Words};
 
 /// Bytes that reading has taken, and the most that it may take.
 ///
@@ -40,12 +40,8 @@ impl Budget {
 
     /// An empty vector with room for `len` elements.
     pub(crate) fn vec<T>(&mut self, len: u64) -> Result<Vec<T>, WireError> {
-        let bytes = len.saturating_mul(size_of::<T>() as u64);
-        self.take(bytes)?;
-        let mut vec = Vec::new();
-        let room = usize::try_from(len).map_err(|_| no_memory(bytes))?;
-        vec.try_reserve_exact(room).map_err(|_| no_memory(bytes))?;
-        Ok(vec)
+        self.take(len.saturating_mul(size_of::<T>() as u64))?;
+        Ok(bits::with_room(len)?)
     }
 
     /// `len` zeros.

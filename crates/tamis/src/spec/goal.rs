@@ -3,7 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{AtMost, InvalidParam, PlanError};
+use super::params::require;
+use super::{AtMost, PlanError};
 use crate::bits::Line;
 
 /// How large a filter is to be: by its rate, by its memory or by its bytes on the wire.
@@ -251,17 +252,15 @@ impl Goal {
     pub(crate) fn within_budget(
         &self,
         name: &'static str,
-        settled: Option<u64>,
+        fixed: Option<u64>,
         width: u64,
     ) -> Result<Option<u64>, PlanError> {
         let allowed = self.budget().map(|bits| bits / width);
-        if let (Some(value), Some(allowed)) = (settled, allowed)
-            && value > allowed.max(1)
-        {
+        if let (Some(fixed), Some(allowed)) = (fixed, allowed) {
             let expected = "at most what the memory that is asked for allows";
-            return Err(InvalidParam { name, value, expected }.into());
+            require(fixed <= allowed.max(1), name, fixed, expected)?;
         }
-        Ok(settled.or(allowed))
+        Ok(fixed.or(allowed))
     }
 
     /// The bits of array that the goal allows; `None` if it asks for a rate or for bytes on the

@@ -23,7 +23,7 @@ pub use kind::Kind;
 pub use label::Label;
 pub(crate) use lines::Lines;
 pub use params::{InvalidParam, Params};
-pub(crate) use params::{as_stored, narrow};
+pub(crate) use params::{as_stored, narrow, require};
 pub use plan_error::PlanError;
 pub(crate) use prediction::digest_floor;
 pub use prediction::{Bytes, Prediction, Traffic};

@@ -29,6 +29,17 @@ pub(crate) fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
+/// `Ok` if `fits`, otherwise the error that the param `name` has the value `value` and not what is
+/// `expected`.
+pub(crate) fn require(
+    fits: bool,
+    name: &'static str,
+    value: impl Into<u64>,
+    expected: &'static str,
+) -> Result<(), InvalidParam> {
+    if fits { Ok(()) } else { Err(InvalidParam { name, value: value.into(), expected }) }
+}
+
 /// A param has a value with which no filter can be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("parameter {name} = {value}: {expected}")]

@@ -314,7 +314,7 @@ pub(super) fn reads(seed: u64) -> Result<Reads, Trouble> {
     }
     let read = |digest: Digest| u64::from(filter.blocks_to_contain(digest));
     let hit: u64 = stream.members(hasher, 0..keys).map(read).sum();
-    let miss: u64 = stream.strangers(hasher, 0..keys).map(read).sum();
+    let miss: u64 = stream.absent_keys(hasher, 0..keys).map(read).sum();
     let each = |sum: u64| sum as f64 / keys as f64;
     let listed = each(filter.overflow().unwrap_or(0));
     Ok(Reads { insert: each(insert), hit: each(hit), miss: each(miss), listed })

@@ -222,11 +222,11 @@ fn table_two(results: &Results, tables: &[Vec<Table>]) -> Result<Item, Trouble> 
                 .measured(Estimate::exact(held as f64 / N as f64))
                 .slack(LINES / N as f64, WHOLE_LINES),
         );
-        let spilled = tables[index].iter().map(|table| table.given_overflow).max().unwrap_or(0);
+        let overflow = tables[index].iter().map(|table| table.given_overflow).max().unwrap_or(0);
         rows.push(
             Row::new(format!("{name}: keys without a cell, with the printed Z and J, as built"))
                 .claims("none, but once in 10^10 tables", Claim::AtMost(0.0))
-                .measured(Estimate::exact(spilled as f64)),
+                .measured(Estimate::exact(overflow as f64)),
         );
         let largest = throws.iter().map(|throw| throw.largest).max().unwrap_or(0);
         rows.push(

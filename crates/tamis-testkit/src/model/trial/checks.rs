@@ -64,7 +64,7 @@ impl Trial {
         ensure(told as f64 <= allowed, "memory is as predicted", || {
             let now = self.held.filter.params().named();
             format!(
-                "{} bytes for {keys} keys ({} chosen), {} predicted; {} spilled; now {now:?}",
+                "{} bytes for {keys} keys ({} chosen), {} predicted; {} in the overflow; now {now:?}",
                 told / 8,
                 self.chosen,
                 predicted / 8.0,

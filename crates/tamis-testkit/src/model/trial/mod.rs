@@ -524,8 +524,8 @@ impl Trial {
         self.planned = self.held.filter.params();
         (self.most, self.chosen) = (self.truth.len(), 0);
         // What is in the overflow counts as not drawn at random for this layout.
-        if let Some(spilled) = self.held.filter.overflow() {
-            self.chosen = spilled;
+        if let Some(overflow) = self.held.filter.overflow() {
+            self.chosen = overflow;
         }
     }
 

@@ -23,7 +23,7 @@ use super::two_choice::Filling;
 use super::{Rule, Scheme, model};
 use crate::bits::Line;
 use crate::math::solve::first_true;
-use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size, digest_floor};
+use crate::spec::{Goal, Params, PlanError, Prediction, Size, digest_floor, require};
 use crate::wire::{self, Encoding};
 
 /// With fewer blocks there is nothing to balance, and the models, which assume many blocks, are
@@ -109,9 +109,9 @@ impl Planner {
             "accesses",
             "reads",
         ];
-        let settled = goal.settled(S::KIND.name(), names)?;
+        let fixed = goal.settled(S::KIND.name(), names)?;
         let [blocks, block, hashes, choices, ratio, threshold, coin, list, policy, rest @ ..] =
-            settled;
+            fixed;
         let [accesses, reads] = rest;
         let block = block.unwrap_or(DEFAULT_BLOCK);
         // Fixed params are checked before anything is computed from them.
@@ -127,10 +127,8 @@ impl Planner {
             list.unwrap_or(0),
             policy.unwrap_or(0),
         ])?;
-        if let (Some(value), None) = (coin, threshold) {
-            let expected = "a coin only beside a threshold";
-            return Err(InvalidParam { name: "coin", value, expected }.into());
-        }
+        let fits = coin.is_none() || threshold.is_some();
+        require(fits, "coin", coin.unwrap_or(0), "a coin only beside a threshold")?;
         let blocks = match blocks {
             Some(_) => goal.within_budget("blocks", blocks, block)?,
             None => None,

@@ -119,8 +119,8 @@ impl identities::Table for Table {
 
     fn values(&self, identity: u64) -> Vec<u64> {
         let cells = self.cells_of(identity).map(|(_, content)| content.value);
-        let stashed = self.overflow.of(identity).iter().map(|entry| entry.value);
-        let mut values: Vec<u64> = cells.chain(stashed).collect();
+        let overflow = self.overflow.of(identity).iter().map(|entry| entry.value);
+        let mut values: Vec<u64> = cells.chain(overflow).collect();
         values.sort_unstable();
         values.dedup();
         values
@@ -134,12 +134,12 @@ impl identities::Table for Table {
         let fits = |other: u64| value.is_none_or(|value| value == other);
         let cells = self.cells_of(identity).filter(|(_, content)| fits(content.value));
         let in_cell = cells.min_by_key(|(_, content)| content.value);
-        let stashed = self.overflow.of(identity).iter().map(|entry| entry.value);
-        let in_stash = stashed.filter(|&value| fits(value)).min();
-        match (in_cell, in_stash) {
+        let overflow = self.overflow.of(identity).iter().map(|entry| entry.value);
+        let in_overflow = overflow.filter(|&value| fits(value)).min();
+        match (in_cell, in_overflow) {
             // With an equal value, the overflow holds the copies that the cell could not count.
-            (Some((slot, content)), in_stash)
-                if in_stash.is_none_or(|value| content.value < value) =>
+            (Some((slot, content)), in_overflow)
+                if in_overflow.is_none_or(|value| content.value < value) =>
             {
                 self.count_down(slot, content);
             }
@@ -157,8 +157,8 @@ impl identities::Table for Table {
 
     fn take(&mut self, entry: Entry) -> Result<(), Absent> {
         // The overflow counts to any number; cells do not.
-        let stashed = self.overflow.take_up_to(entry.identity, entry.value, entry.count);
-        for _ in stashed..entry.count {
+        let taken = self.overflow.take_up_to(entry.identity, entry.value, entry.count);
+        for _ in taken..entry.count {
             self.remove(entry.identity, Some(entry.value))?;
         }
         Ok(())
@@ -170,8 +170,8 @@ impl identities::Table for Table {
 
     fn distinct(&self) -> u64 {
         if self.params.value() == 0 {
-            let surplus = self.overflow.entries().iter();
-            let whole = surplus.filter(|entry| self.cells_of(entry.identity).next().is_none());
+            let overflow = self.overflow.entries().iter();
+            let whole = overflow.filter(|entry| self.cells_of(entry.identity).next().is_none());
             return self.used + whole.count() as u64;
         }
         self.entries().chunk_by(|a, b| a.identity == b.identity).count() as u64
@@ -202,13 +202,13 @@ impl identities::Table for Table {
                 }
             }
         }
-        let surplus_or_whole = |entry: &Entry| {
+        let rest_or_whole = |entry: &Entry| {
             let mut same =
                 self.cells_of(entry.identity).filter(|found| found.1.value == entry.value);
             entry.count > 0
                 && same.all(|(_, content)| content.count == max_count(content.remainder))
         };
-        if !self.overflow.entries().iter().all(surplus_or_whole) {
+        if !self.overflow.entries().iter().all(rest_or_whole) {
             return Err(Invalid("the overflow holds what its cell could count"));
         }
         if used == self.used { Ok(()) } else { Err(Invalid("the number of cells is wrong")) }

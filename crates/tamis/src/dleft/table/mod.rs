@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use super::bucket::{Buckets, Cell, max_count};
 use super::choices::{Choice, Choices};
 use super::params::DLeftParams;
+use crate::bits::Line;
 use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
 use crate::spec::Full;
@@ -66,10 +67,10 @@ impl Table {
             .chain(self.overflow.entries().iter().copied())
             .collect();
         entries.sort_unstable_by_key(Entry::key);
-        entries.dedup_by(|surplus, cell| {
-            let same = surplus.key() == cell.key();
+        entries.dedup_by(|next, cell| {
+            let same = next.key() == cell.key();
             if same {
-                cell.count = cell.count.saturating_add(surplus.count);
+                cell.count = cell.count.saturating_add(next.count);
             }
             same
         });
@@ -315,10 +316,6 @@ impl Table {
 
     fn lines(&self, identity: u64, buckets: usize) -> u32 {
         let choices = self.choices(identity).take(buckets);
-        let mut lines: Vec<u64> =
-            choices.flat_map(|choice| self.buckets.lines(choice.bucket)).collect();
-        lines.sort_unstable();
-        lines.dedup();
-        lines.len() as u32
+        Line::distinct(choices.flat_map(|choice| self.buckets.lines(choice.bucket)))
     }
 }

@@ -15,7 +15,7 @@ use crate::filter::{Count, Remove};
 use crate::identities::{self, Identities};
 use crate::spec::{
     Absent, Full, Goal, Invalid, InvalidParam, Kind, Lines, Operation, PlanError, Prediction,
-    ResizeError, WireError,
+    ResizeError, WireError, require,
 };
 use crate::wire::{Frame, Payload};
 
@@ -99,9 +99,7 @@ impl<V: Variant> identities::Table for Table<V> {
     fn checked(params: RankParams) -> Result<RankParams, InvalidParam> {
         let extra = params.layout().extra;
         let fits = if V::MODE == Mode::Map { extra > 0 } else { extra == V::EXTRA };
-        let expected = "the counter or value bits of the kind";
-        let refused = InvalidParam { name: "extra", value: extra.into(), expected };
-        if fits { Ok(params) } else { Err(refused) }
+        require(fits, "extra", extra, "the counter or value bits of the kind").map(|()| params)
     }
 
     /// Counter bits are those of the kind, and a map has at least one value bit, whatever the
@@ -147,8 +145,8 @@ impl<V: Variant> identities::Table for Table<V> {
     fn values(&self, place: Place) -> Vec<u64> {
         let mut values: Vec<u64> =
             self.equal_cells(place, None).map(|(_, content)| content.extra).collect();
-        let spilled = self.overflow.of(place.identity).iter();
-        values.extend(spilled.flat_map(|entry| {
+        let overflow = self.overflow.of(place.identity).iter();
+        values.extend(overflow.flat_map(|entry| {
             core::iter::repeat_n(entry.value, entry.count.min(MAX_COPIES.into()) as usize)
         }));
         values.sort_unstable();
@@ -181,17 +179,17 @@ impl<V: Variant> identities::Table for Table<V> {
     }
 
     fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
-        let spilled = self.overflow.of(place.identity).iter().map(|entry| entry.value);
-        let spilled = spilled.filter(|&entry| value.is_none_or(|value| value == entry)).min();
+        let overflow = self.overflow.of(place.identity).iter().map(|entry| entry.value);
+        let in_overflow = overflow.filter(|&entry| value.is_none_or(|value| value == entry)).min();
         // Only a map tells copies apart. Of equal copies those in the overflow are removed first.
         let in_cells = match V::MODE {
             Mode::Map => self.equal_cells(place, value).next().map(|(_, content)| content.extra),
             Mode::Multiset | Mode::Set | Mode::Counting => None,
         };
-        if let Some(spilled) = spilled
-            && in_cells.is_none_or(|in_cells| spilled <= in_cells)
+        if let Some(value) = in_overflow
+            && in_cells.is_none_or(|in_cells| value <= in_cells)
         {
-            self.overflow.take(place.identity, spilled);
+            self.overflow.take(place.identity, value);
             return Ok(());
         }
         // The last of equal cells is the one that is not full.
@@ -237,8 +235,8 @@ impl<V: Variant> identities::Table for Table<V> {
     fn take(&mut self, entry: Entry) -> Result<(), Absent> {
         let value = Self::told_apart(entry.value);
         // The overflow counts to any number; cells do not.
-        let spilled = self.overflow.take_up_to(entry.identity, entry.value, entry.count);
-        for _ in spilled..entry.count {
+        let taken = self.overflow.take_up_to(entry.identity, entry.value, entry.count);
+        for _ in taken..entry.count {
             self.remove(self.place_of(entry.identity), value)?;
         }
         Ok(())
@@ -374,8 +372,5 @@ impl<V: Variant> identities::Table for Table<V> {
 fn lines(spans: Vec<(u64, u64)>) -> u32 {
     let line = |bit: u64| bit / Line::BITS;
     let of_span = |(start, bits): (u64, u64)| line(start)..=line(start + bits.max(1) - 1);
-    let mut lines: Vec<u64> = spans.into_iter().flat_map(of_span).collect();
-    lines.sort_unstable();
-    lines.dedup();
-    lines.len() as u32
+    Line::distinct(spans.into_iter().flat_map(of_span))
 }

@@ -91,7 +91,7 @@ impl<V: Variant> Table<V> {
             overflow_limit,
             narrowest,
         };
-        table.settle_overflow_limit();
+        table.reset_overflow_limit();
         table
     }
 
@@ -196,8 +196,8 @@ impl<V: Variant> Table<V> {
 
     /// Moves entries of a bucket from the overflow back into it, as far as there is room.
     fn take_back(&mut self, bucket: u64) {
-        let spilled = self.overflow.range(self.identities_of(bucket)).to_vec();
-        for entry in spilled {
+        let overflow = self.overflow.range(self.identities_of(bucket)).to_vec();
+        for entry in overflow {
             let place = self.place_of(entry.identity);
             let mut left = entry.count;
             while left > 0 && self.put(place, entry.value) {
@@ -257,7 +257,7 @@ impl<V: Variant> Table<V> {
         (self.params.capacity() / KEYS_PER_OVERFLOWN).max(4)
     }
 
-    fn settle_overflow_limit(&mut self) {
+    fn reset_overflow_limit(&mut self) {
         // If growing did not help, the keys are chosen; growing must not go on for ever.
         self.overflow_limit = self.tolerated().max(2 * self.overflow.len() as u64);
     }
@@ -325,7 +325,7 @@ impl<V: Variant> Table<V> {
         }
         self.store.bucket_mut(number).fill(chains.base(), chains.numbered());
         self.cells += u64::from(chains.len());
-        self.settle_overflow_limit();
+        self.reset_overflow_limit();
         Ok(())
     }
 
@@ -383,8 +383,8 @@ impl<V: Variant> Table<V> {
                 .count() as u64
         });
         let in_cells = in_cells.sum();
-        let spilled = self.overflow.range(range.clone()).iter().map(|entry| entry.count);
-        spilled.fold(in_cells, u64::saturating_add)
+        let overflow = self.overflow.range(range.clone()).iter().map(|entry| entry.count);
+        overflow.fold(in_cells, u64::saturating_add)
     }
 
     /// Removes all identities of a range if they fit into `gone`. Writes them there, less the

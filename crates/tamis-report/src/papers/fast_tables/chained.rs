@@ -1,14 +1,8 @@
 //! The naive table: one bucket a key, a list a bucket, no filter.
 
-use super::super::counters::Counters;
-use super::super::layout::Place;
-use super::super::lists::Lists;
-use super::super::params::TableParams;
-use super::super::trace::Trace;
-use crate::address::reduce;
-use crate::bits::OutOfMemory;
-use crate::digest::Digest;
-use crate::spec::Invalid;
+use tamis::internals::address::reduce;
+use tamis::internals::fast_table::{Counters, Lists, Place, TableParams, Trace};
+use tamis::{Digest, Invalid, OutOfMemory};
 
 /// One bucket a key, and all items of a bucket in one list. The papers compare their tables with
 /// it.
@@ -19,7 +13,7 @@ pub struct Chained {
 
 impl Chained {
     fn bucket(&self, digest: Digest) -> u32 {
-        reduce(digest.0, self.lists.len().into()) as u32
+        reduce(digest.0, self.lists.buckets().into()) as u32
     }
 }
 

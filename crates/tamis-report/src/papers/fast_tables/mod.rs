@@ -1,4 +1,11 @@
-//! Document 002, fast hash tables: how many nodes are read for a hit and for a miss, in theory.
+//! Document 002, fast hash tables: how many nodes are read for a hit and for a miss, in theory;
+//! and the layouts of the paper beside the practical one, for its experiments.
+//!
+//! - [`Basic`](tamis::internals::fast_table::Basic): an item in all its k buckets. The practical
+//!   layout is built on it.
+//! - [`Shared`]: the same with lists that share their ends.
+//! - [`Chained`]: one bucket a key and no filter, a baseline.
+//! - [`DLeft`]: the shortest of d lists, a baseline.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -23,6 +30,13 @@
 //!
 //! The forms are checked against tables by `tests/library/papers_fast_table.rs` of the testkit.
 
+mod chained;
+mod dleft;
+mod shared;
+
+pub use chained::Chained;
+pub use dleft::DLeft;
+pub use shared::Shared;
 use tamis::internals::fast_table::MAX_HASHES;
 use tamis::internals::math::solve::bisect;
 use tamis::internals::math::tail::poisson_above;

@@ -1,22 +1,15 @@
 //! The d-left table: several subtables, and every item in the least loaded of its buckets.
 
-use super::super::counters::Counters;
-use super::super::layout::Place;
-use super::super::lists::Lists;
-use super::super::params::TableParams;
-use super::super::trace::Trace;
-use crate::address::probes;
-use crate::bits::OutOfMemory;
-use crate::digest::Digest;
-use crate::spec::Invalid;
+use tamis::internals::address::probes;
+use tamis::internals::fast_table::{Counters, FastTable, Lists, Place, TableParams, Trace};
+use tamis::{Digest, Invalid, Key, OutOfMemory};
 
 /// A key has a bucket in each of d subtables. An item goes to the shortest list, and to the
 /// leftmost of those that are equal. A lookup reads the lists from the left, and all of them for
 /// an absent key.
 ///
 /// In the report a counting filter points to the one bucket to read, the least loaded. But
-/// nothing keeps an item in the bucket that is least loaded *now*: see
-/// [`in_least_loaded`](super::FastTable::in_least_loaded).
+/// nothing keeps an item in the bucket that is least loaded *now*: see [`away`](Self::away).
 #[derive(Clone, Debug)]
 pub struct DLeft {
     lists: Lists,
@@ -25,7 +18,7 @@ pub struct DLeft {
 
 impl DLeft {
     fn buckets(&self, digest: Digest) -> impl Iterator<Item = u32> + use<> {
-        let each = self.lists.len() / self.subtables;
+        let each = self.lists.buckets() / self.subtables;
         let at = probes(digest, self.subtables, each.into());
         at.zip(0..).map(move |(bucket, subtable)| subtable * each + bucket as u32)
     }
@@ -35,9 +28,15 @@ impl DLeft {
         self.buckets(digest).min_by_key(|&bucket| self.lists.walk(bucket).count()).unwrap_or(0)
     }
 
-    /// Whether `item` is in the bucket that is now the least loaded of its own.
-    pub(super) fn in_least_loaded(&self, item: u32, digest: Digest) -> bool {
-        self.lists.walk(self.least_loaded(digest)).any(|other| other == item)
+    /// How many keys of `table` are not in the bucket that is now the least loaded of their own:
+    /// other keys may have filled theirs since.
+    pub fn away<K: Key, V>(table: &FastTable<K, V, Self>) -> usize {
+        let lists = &table.layout().lists;
+        let is_away = |(key, item): &(&K, u32)| {
+            let bucket = table.layout().least_loaded(table.hasher().digest(*key));
+            lists.walk(bucket).all(|other| other != *item)
+        };
+        table.iter().map(|(key, _)| key).zip(0..).filter(is_away).count()
     }
 }
 

@@ -1,16 +1,9 @@
 //! The shared-node table: lists that share their ends, each as long as its counter says.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
-use super::super::counters::Counters;
-use super::super::layout::Place;
-use super::super::lists::{NIL, TOO_MANY, nils, reserve};
-use super::super::params::{MAX_HASHES, TableParams};
-use super::super::trace::Trace;
-use crate::bits::OutOfMemory;
-use crate::digest::Digest;
-use crate::spec::Invalid;
+use tamis::internals::fast_table::{
+    Counters, MAX_HASHES, NIL, Place, TOO_MANY, TableParams, Trace, nils, reserve,
+};
+use tamis::{Digest, Invalid, OutOfMemory};
 
 /// Items are in all their lists, as in the basic table, but one node may be in several lists. The
 /// items of a bucket are the first nodes of its list, as many as its counter says; what follows
@@ -62,7 +55,7 @@ impl Shared {
     }
 
     /// How many nodes are in use: from one to k for each item.
-    pub(super) fn used(&self) -> usize {
+    pub fn used(&self) -> usize {
         self.used
     }
 }
