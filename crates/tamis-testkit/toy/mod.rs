@@ -118,7 +118,7 @@ impl Stored for Toy {
 
     fn least(goal: &Goal) -> Result<ToyParams, PlanError> {
         goal.check()?;
-        let [bits] = goal.settled("toy", ["bits"])?;
+        let [bits] = goal.fixed_params("toy", ["bits"])?;
         let keys = goal.sized_keys();
         let bits = match (goal.within_budget("bits", bits, 1)?, goal.size) {
             (None, Size::Rate(asked)) => {

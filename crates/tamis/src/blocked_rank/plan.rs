@@ -160,7 +160,7 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
     goal.check()?;
     let kind = Kind::BlockedRank.name();
     let names = ["blocks", "locations", "cells", "fingerprint"];
-    let [blocks, locations, cells, fingerprint] = goal.settled(kind, names)?;
+    let [blocks, locations, cells, fingerprint] = goal.fixed_params(kind, names)?;
     let keys = goal.sized_keys();
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     let settled = |cut: &Cut| {

@@ -40,14 +40,15 @@ pub fn rate(positions: u64, hashes: u32, keys: u64) -> f64 {
 
 /// The plain filter for a goal.
 pub fn plan_bloom(goal: &Goal) -> Result<BloomParams, PlanError> {
-    let [bits, hashes] = goal.settled("bloom", ["bits", "hashes"])?;
+    let [bits, hashes] = goal.fixed_params("bloom", ["bits", "hashes"])?;
     let (bits, hashes) = plan_positions("bloom", goal, 1, ("bits", bits), hashes)?;
     Ok(BloomParams::new(bits, hashes)?)
 }
 
 /// The counting filter for a goal.
 pub fn plan_counting(goal: &Goal) -> Result<CountingParams, PlanError> {
-    let [counters, hashes, width] = goal.settled("counting", ["counters", "hashes", "width"])?;
+    let [counters, hashes, width] =
+        goal.fixed_params("counting", ["counters", "hashes", "width"])?;
     let width = width.unwrap_or(CountingParams::DEFAULT_WIDTH.into());
     CountingParams::from_values(&[1, 1, width])?;
     let (counters, hashes) =
@@ -239,7 +240,7 @@ pub fn predict_blocked(params: &BlockedParams, keys: u64) -> Prediction {
 pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     const KIND: &str = "blocked";
     goal.check()?;
-    let [blocks, block, hashes] = goal.settled(KIND, ["blocks", "block", "hashes"])?;
+    let [blocks, block, hashes] = goal.fixed_params(KIND, ["blocks", "block", "hashes"])?;
     let block = block.unwrap_or(BlockedParams::DEFAULT_BLOCK.into());
     // Fixed params are checked before anything is computed from them.
     BlockedParams::from_values(&[blocks.unwrap_or(1), block, hashes.unwrap_or(1)])?;

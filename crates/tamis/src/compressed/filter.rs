@@ -304,7 +304,7 @@ impl Stored for CompressedBloom {
 fn plan(goal: &Goal) -> Result<CompressedParams, PlanError> {
     const KIND: &str = "compressed";
     goal.check()?;
-    let [positions, hashes] = goal.settled(KIND, ["positions", "hashes"])?;
+    let [positions, hashes] = goal.fixed_params(KIND, ["positions", "hashes"])?;
     let keys = goal.sized_keys();
     let hashes = hashes.unwrap_or(1);
     if let Some(positions) = positions {

@@ -41,7 +41,7 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
     goal.check()?;
     let kind = Kind::DLeft.name();
     let names = ["subtables", "buckets", "cells", "remainder", "value"];
-    let [subtables, buckets, cells, remainder, value] = goal.settled(kind, names)?;
+    let [subtables, buckets, cells, remainder, value] = goal.fixed_params(kind, names)?;
     let (subtables, cells) = (subtables.map_or(SUBTABLES, narrow), cells.map_or(CELLS, narrow));
     let (value, fixed_remainder) = (value.map_or(0, narrow), remainder.map_or(1, narrow));
     // Checks the fixed params with the smallest table that has them.

@@ -70,7 +70,7 @@ struct Shape {
 pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     goal.check()?;
     let [bits, segments, groups, candidates, hashes, partition, family] =
-        goal.settled(KIND, NAMES)?;
+        goal.fixed_params(KIND, NAMES)?;
     // Fixed params are checked before anything is computed from them.
     let candidates = candidates.or(hashes.filter(|_| bits.is_some() && groups.is_some()));
     let most = [1 << 40, 1, 1 << 40, 1 << 20, 1, 0, 0];

@@ -117,7 +117,7 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
     goal.check()?;
     let names = ["buckets", "locations", "fingerprint", "extra", "groups", "chain"];
     let [buckets, locations, fingerprint, fixed_extra, groups, chain] =
-        goal.settled(kind, names)?;
+        goal.fixed_params(kind, names)?;
     let keys = goal.sized_keys();
     let extra = fixed_extra.map_or(extra, narrow);
     // Checks `extra` with the smallest table that has it.

@@ -207,7 +207,7 @@ impl Goal {
 
     /// The fixed values of the params `names`. It is an error if another param is fixed, or one
     /// of these twice.
-    pub(crate) fn settled<const N: usize>(
+    pub(crate) fn fixed_params<const N: usize>(
         &self,
         kind: &'static str,
         names: [&'static str; N],

@@ -109,7 +109,7 @@ impl Planner {
             "accesses",
             "reads",
         ];
-        let fixed = goal.settled(S::KIND.name(), names)?;
+        let fixed = goal.fixed_params(S::KIND.name(), names)?;
         let [blocks, block, hashes, choices, ratio, threshold, coin, list, policy, rest @ ..] =
             fixed;
         let [accesses, reads] = rest;
