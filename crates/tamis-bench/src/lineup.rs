@@ -25,12 +25,9 @@ pub(crate) enum Side {
 
 /// All whose names contain one of these words; all if there is none.
 pub(crate) fn choose(words: &[String]) -> Vec<&'static Entry> {
-    static OURS: [Entry; 11] = ours::ENTRIES;
-    static RIVALS: [Entry; 11] = rivals::ENTRIES;
-    static FLOORS: [Entry; 4] = floors::ENTRIES;
-    OURS.iter()
-        .chain(&RIVALS)
-        .chain(&FLOORS)
+    [ours::ENTRIES, rivals::ENTRIES, floors::ENTRIES]
+        .into_iter()
+        .flatten()
         .filter(|entry| {
             words.is_empty() || words.iter().any(|word| entry.name.contains(word.as_str()))
         })

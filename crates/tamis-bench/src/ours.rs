@@ -10,7 +10,7 @@ use tamis_bench::blocked_rank;
 use crate::lineup::{Entry, Side};
 use crate::measure::{Case, Round, Subject, build, fill};
 
-pub(crate) const ENTRIES: [Entry; 11] = [
+pub(crate) static ENTRIES: &[Entry] = &[
     ours("tamis bloom", "", |case| {
         fill(case, case.planned, || Ok(Growing(Bloom::with_rate(case.planned, case.rate)?)))
     }),

@@ -10,7 +10,7 @@ use tamis::Digest;
 use crate::lineup::{Entry, Side};
 use crate::measure::{Case, Round, Subject, build, fill};
 
-pub(crate) const ENTRIES: [Entry; 11] = [
+pub(crate) static ENTRIES: &[Entry] = &[
     rival("fastbloom", "", |case| {
         fill(case, case.planned, || {
             let builder = fastbloom::BloomFilter::with_false_pos(case.rate);

@@ -1,7 +1,8 @@
 //! Set membership in the fewest bits, the fewest memory accesses and the fewest bytes on the wire.
 //!
 //! A filter answers the question "is this key in the set?". It takes a few bits for each key,
-//! however long the keys are. The answer no is always right. The answer yes may be wrong: an
+//! however long the keys are. The answer no is always right, as long as only keys that are in
+//! are removed. The answer yes may be wrong: an
 //! absent key is answered yes with a small probability that you choose, the *rate*.
 //!
 //! ```
@@ -23,20 +24,20 @@
 //! | you need | take |
 //! |---|---|
 //! | the least memory of the Bloom kinds, insert only | [`Bloom`] |
-//! | the quickest answer: one cache line a question | [`BlockedBloom`] |
+//! | one cache line a question, insert only | [`BlockedBloom`] |
 //! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
 //! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
 //! | to remove keys or count them in the least memory, at 1% and below 0.001% | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
 //! | to remove keys or count them in less than half the memory of a counting filter, in d-left buckets | [`DLeft`] |
 //! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |
-//! | the least memory of all, built once from all keys | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], which takes seconds to build |
+//! | the least memory of all, built once from all keys | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], which takes up to half a minute to build |
 //! | an exact map that answers no without reading its items | [`FastTable`] |
 //! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
 //! | to send a filter, and later only what has changed | [`Stored::pack`], [`Delta`] |
 //! | to choose the kind at run time | [`AnyFilter`]; [`choose`] chooses for you |
 //!
-//! # Themes
+//! # How it fits together
 //!
 //! - **Keys are bytes.** Every [`Key`] has canonical bytes. A [`Hasher`] turns them into a
 //!   [`Digest`], and filters see nothing else.
@@ -44,14 +45,14 @@
 //!   [`Filter`] lists the laws that all of them keep. Common methods are on the types as well, so
 //!   that simple programs import no trait.
 //! - **Sizes come from goals.** A [`Goal`] says how many keys there will be, and a rate or an
-//!   amount of memory. It becomes the params of a filter, and a [`Prediction`] says what they
-//!   will do: rate, memory, wire size, memory accesses.
+//!   amount of memory. It becomes the *params* of a filter, the integers that fix its layout, and
+//!   a [`Prediction`] says what they will do: rate, memory, wire size, memory accesses.
 //! - **A goal can choose the kind.** It may also say what the filter must be able to do
 //!   ([`Operation`]), what it may take ([`AtMost`]) and what matters most ([`Minimise`]).
 //!   [`choose`] lists the kinds that meet it, best first, each with its [`Plan`]; [`Traffic`]
 //!   predicts the lengths of snapshots and deltas.
-//! - **Batches are quicker.** `insert_many`, `contains_many` and `remove_many` fetch memory
-//!   ahead.
+//! - **Batches fetch memory ahead.** `insert_many`, `contains_many` and `remove_many` are quicker
+//!   for kinds that read one cache line, and for filters that do not fit into the cache.
 //! - **Threads can share a filter** through `Sharded` or the [atomic filters](AtomicBloom), and
 //!   can build one together with `AnyParams::build_in_parallel`.
 //! - **There is one wire format** ([`wire`]). Bytes are checked from the first to the last, or

@@ -35,7 +35,8 @@ pub(crate) struct Uniq {
         long,
         value_name = "FILTER",
         conflicts_with_all = [
-            "kind", "rate", "bits_per_key", "memory", "num_keys", "params", "seed", "hash", "random_seed"
+            "kind", "rate", "bits_per_key", "memory", "wire", "margin", "num_keys", "params", "seed",
+            "hash", "random_seed"
         ]
     )]
     filter: Option<PathBuf>,

@@ -192,6 +192,9 @@ fn uniq_prints_first_occurrences_and_remembers() {
     let run = folder.feed(&["uniq", "--filter", "seen", "-o", "seen"], "a\nd\n");
     assert_eq!(run.ok(), "d\n");
     assert_eq!(folder.feed(&["uniq", "--filter", "seen"], "d\ne\n").ok(), "e\n");
+    for size in [["--rate", "1%"], ["--wire", "10kB"]] {
+        folder.run(&["uniq", "--filter", "seen", size[0], size[1]]).refused(&[size[0]]);
+    }
 }
 
 #[test]
