@@ -17,7 +17,6 @@ pub(crate) const MAX_HASHES: u32 = 64;
 const POSITIONS: &str = "1 to 2^48";
 const HASHES: &str = "1 to 64";
 
-/// Checks that a parameter lies in a range.
 /// Layout of a [`Bloom`](super::Bloom) filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BloomParams {
