@@ -317,7 +317,9 @@ impl Bombs {
         for (share, per_block) in [(2, 256), (4, 256), (2, 40), (1, 1)] {
             let blocks = memory / 64 / share;
             for (locations, cells, fingerprint) in [(1, 1, 1), (64, 49, 8), (60, 26, 16)] {
-                let params = [blocks, locations, cells, fingerprint, blocks * per_block];
+                let mut params =
+                    vec![64, blocks, locations, cells, fingerprint, blocks * per_block];
+                params.resize(14, 0);
                 let sections = [packed(2, groups(0, &[], &[0]), blocks * 64)];
                 let name = format!("blocked-rank {params:?}");
                 self.filter(name, Kind::BlockedRank, &params, &sections);

@@ -20,15 +20,6 @@ pub fn files() -> Vec<PathBuf> {
     ending_in("tamis")
 }
 
-/// Small golden filters in the form that only large filters are otherwise written in.
-///
-/// # Panics
-///
-/// When the folder cannot be read.
-pub fn in_place() -> Vec<PathBuf> {
-    ending_in("mapped")
-}
-
 /// Packed golden filters.
 ///
 /// # Panics

@@ -134,8 +134,6 @@ pub enum Step {
     /// Encodes the filter and opens it in place, and goes on with the result.
     Open,
     /// As `Encode` and `Open`, in the form that large filters are written in, where the kind has
-    /// one.
-    InPlace,
     /// Keeps a copy of the filter.
     Keep,
     /// Makes a delta from the copy that was kept to the filter, applies it to the copy, and goes
@@ -223,8 +221,7 @@ fn step(kind: Kind, keys: Keys, dice: &mut Dice) -> Step {
         28 if dice.once_in(4) => Step::Clear,
         29..=31 => Step::Encode,
         32..=33 => Step::Pack(dice.pick(&[Effort::Fast, Effort::Best])),
-        34 => Step::Open,
-        35 => Step::InPlace,
+        34..=35 => Step::Open,
         36 => Step::Keep,
         37..=38 => Step::Patch,
         _ => Step::Check,

@@ -39,10 +39,7 @@ fn bytes(kind: Kind, values: &[u64]) -> f64 {
         Kind::RankIndexed | Kind::RankSet | Kind::RankCounting | Kind::RankMap => {
             table_bytes(values[3], [0, 1, 2, 5, 6, 7, 8, 9, 10].map(|at| values[at]))
         }
-        Kind::BlockedRank => {
-            let last = [10, 11, 12, 14, 15, 16, 17, 18, 19].map(|at| values[at]);
-            (factors(&[0]) + factors(&[5])) * 64.0 + table_bytes(0, last)
-        }
+        Kind::BlockedRank => factors(&[0, 1]) + (factors(&[6]) + factors(&[10])) * 64.0,
         Kind::DLeft => factors(&[0, 1, 2]) * (values[3] + values[4] + 2) as f64 / 8.0,
         Kind::Partitioned => (factors(&[0]) + factors(&[2, 4]) * 20.0) / 8.0,
         Kind::BalancedSingle
@@ -130,10 +127,15 @@ fn rank(kind: Kind, keys: u64, dice: &mut Dice) -> Vec<u64> {
 fn blocked_rank(keys: u64, dice: &mut Dice) -> Vec<u64> {
     let blocks = dice.small(keys / 20 + 4);
     let most = if dice.once_in(2) { 256 * blocks } else { 2 * keys };
-    let [locations, cells, fingerprint] = [64, 56, 16].map(|most| dice.between(1, most) as u32);
-    let planned = BlockedRankParams::new(blocks, locations, cells, fingerprint, dice.small(most));
+    let block = dice.pick(&[512, 512, 512, 1024, 2048, 8192]);
+    let most_cells = block / 8;
+    let [locations, cells, fingerprint] =
+        [most_cells, most_cells, 24].map(|most| dice.between(1, most) as u32);
+    let capacity = dice.small(most);
+    let planned =
+        BlockedRankParams::new(block as u32, blocks, locations, cells, fingerprint, capacity);
     let mut values = planned.map_or_else(|_| Vec::new(), |params| params.values());
-    change_some(&mut values, 5, dice);
+    change_some(&mut values, 6, dice);
     values
 }
 

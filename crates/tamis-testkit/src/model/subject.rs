@@ -126,14 +126,6 @@ pub(super) fn make_portable(filter: &mut AnyFilter) {
     }
 }
 
-/// The form that large filters are written in; `None` where the kind has no other.
-pub(super) fn encode_in_place(filter: &AnyFilter) -> Option<Vec<u8>> {
-    match filter {
-        AnyFilter::BlockedRank(filter) => Some(filter.encode_in_place().to_vec()),
-        _ => None,
-    }
-}
-
 /// The count that the filter must return for a digest; `None` where the kind promises no exact
 /// count.
 pub(super) fn exact_count(filter: &AnyFilter, entries: &[Entry], digest: Digest) -> Option<u64> {
@@ -183,7 +175,8 @@ fn with_fingerprint(params: &AnyParams, change: impl Fn(u32) -> Option<u32>) -> 
         AnyParams::BlockedRank(params) => {
             let (blocks, locations, cells) = (params.blocks(), params.locations(), params.cells());
             let bits = change(params.fingerprint())?;
-            let params = BlockedRankParams::new(blocks, locations, cells, bits, params.capacity());
+            let (block, capacity) = (params.block(), params.capacity());
+            let params = BlockedRankParams::new(block, blocks, locations, cells, bits, capacity);
             params.ok().map(AnyParams::BlockedRank)
         }
         AnyParams::DLeft(params) => {

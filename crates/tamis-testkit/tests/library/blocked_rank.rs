@@ -17,7 +17,7 @@ fn params(
     fingerprint: u32,
     keys: u64,
 ) -> BlockedRankParams {
-    BlockedRankParams::new(blocks, locations, cells, fingerprint, keys).unwrap()
+    BlockedRankParams::new(512, blocks, locations, cells, fingerprint, keys).unwrap()
 }
 
 fn make(params: BlockedRankParams) -> impl Fn(Hasher) -> BlockedRank {
@@ -150,7 +150,8 @@ fn every_cut_keeps_what_it_is_given() {
     {
         // One in seventeen, others for every `cells` and `fingerprint`.
         for locations in (1..=64).filter(|locations| (locations + cells + fingerprint) % 17 == 0) {
-            let Ok(params) = BlockedRankParams::new(3, locations, cells, fingerprint, 120) else {
+            let Ok(params) = BlockedRankParams::new(512, 3, locations, cells, fingerprint, 120)
+            else {
                 continue;
             };
             cuts += 1;
@@ -203,7 +204,7 @@ fn twice_the_planned_keys_and_more() {
 #[test]
 fn filters_of_the_common_cut_lose_nothing_when_they_grow() {
     let digests = members(60_000);
-    for come in [24_000, 30_000, 40_000, 60_000] {
+    for come in [22_000, 30_000, 40_000, 60_000] {
         let digests = &digests[..come];
         let mut filter = make(params(460, 64, 49, 8, 20_000))(Hasher::default());
         let (mut single, mut plain) = (filter.clone(), filter.clone());
@@ -228,27 +229,35 @@ fn filters_of_the_common_cut_lose_nothing_when_they_grow() {
     }
 }
 
-/// Memory held above the logarithm of the rate, for cells of 8, 12 and 16 bits at the planned
-/// load.
+/// Memory held above the logarithm of the rate.
 #[test]
-fn cells_cost_few_bits_above_the_logarithm() {
-    for (fingerprint, most) in [(8, 3.5), (12, 4.3), (16, 5.1)] {
+fn filters_cost_few_bits_above_the_logarithm() {
+    const RATES: [f64; 5] = [0.02, 0.008, 0.003, 0.001, 0.0002];
+    for (block, most) in [
+        (512, [2.95, 3.0, 3.2, 3.3, 3.7]),
+        (1024, [2.85, 2.8, 2.85, 3.05, 3.2]),
+        (16_384, [2.3, 2.3, 2.3, 2.3, 2.35]),
+    ] {
         for keys in [100_000, 1_000_000, 100_000_000] {
-            let fixed = vec![("fingerprint".to_owned(), fingerprint)];
-            let params = BlockedRank::plan(&Goal::rate(keys, 0.5).params(fixed)).unwrap();
-            let predicted = BlockedRank::predict(&params, keys);
-            let over = predicted.bits_per_key + predicted.rate.log2();
-            println!(
-                "{fingerprint} bits, {keys} keys: {:.2}, {over:.2} over",
-                predicted.bits_per_key
-            );
-            assert!(over <= most, "{fingerprint}: {over}");
+            for (rate, most) in RATES.into_iter().zip(most) {
+                let goal = Goal::rate(keys, rate).params([("block", block)]);
+                let params = BlockedRank::plan(&goal).unwrap();
+                let predicted = BlockedRank::predict(&params, keys);
+                assert!(predicted.rate <= rate);
+                let over = predicted.bits_per_key + predicted.rate.log2();
+                println!(
+                    "blocks of {block} bits, {keys} keys, {rate}: {:.2} bits, {over:.3} over",
+                    predicted.bits_per_key
+                );
+                assert!(over <= most, "{block} {keys} {rate}: {over}");
+            }
         }
     }
 }
 
-/// The share of keys in the back table is that of the model, in a new filter and after ten rounds
-/// of replacing keys: thresholds depend only on the members.
+/// The share of keys in the back table is that of the model in a new filter. After ten rounds of
+/// replacing keys it is a little larger, because blocks take back only what several free cells
+/// have room for; a copy from its bytes is as if new.
 #[test]
 fn the_back_table_is_as_large_as_predicted() {
     for fingerprint in [8, 12, 16] {
@@ -256,17 +265,18 @@ fn the_back_table_is_as_large_as_predicted() {
         let fixed = vec![("fingerprint".to_owned(), fingerprint)];
         let params = BlockedRank::plan(&Goal::rate(keys, 0.5).params(fixed)).unwrap();
         let load = keys as f64 / params.blocks() as f64;
-        let share = model::spilled_keys(load, params.locations(), params.cells());
+        let share = model::behind(load, params.locations(), params.cells());
         let mut filter = make(params)(Hasher::default());
         let mut digests = members(keys);
         filter.insert_many(&digests).unwrap();
         // From simulations: the number in the back table varies by about twice its square root.
         let expected = share * keys as f64;
-        let near = |filter: &BlockedRank| {
+        let near = |filter: &BlockedRank, lag: f64| {
             let in_back = filter.overflow().unwrap() as f64;
-            assert!((in_back - expected).abs() < 6.0 * expected.sqrt(), "{in_back} for {expected}");
+            let most = lag * expected + 6.0 * expected.sqrt();
+            assert!((in_back - expected).abs() < most, "{in_back} for {expected}");
         };
-        near(&filter);
+        near(&filter, 0.0);
         let fresh = KeyStream::new(6).members(Hasher::default(), 0..10 * keys);
         for (step, digest) in fresh.enumerate() {
             let at = (Digest(step as u64).word(0) % keys) as usize;
@@ -274,20 +284,19 @@ fn the_back_table_is_as_large_as_predicted() {
             filter.insert_digest(digest).unwrap();
             digests[at] = digest;
         }
-        near(&filter);
+        near(&filter, 0.05);
         filter.validate().unwrap();
         assert!(digests.iter().all(|&digest| filter.contains_digest(digest)));
         let mut anew = make(params)(Hasher::default());
         anew.insert_many(&digests).unwrap();
-        assert_eq!(anew.overflow(), filter.overflow());
+        assert_eq!(anew.encode().to_vec(), filter.encode().to_vec());
         assert_eq!(anew.content_id(), filter.content_id());
     }
 }
 
-/// After a delta removes keys from a full filter, it is as if they had never been in, thresholds
-/// included.
+/// After a delta removes keys from a full filter, its bytes are as if they had never been in.
 #[test]
-fn deltas_on_a_full_filter_leave_valid_thresholds() {
+fn deltas_on_a_full_filter_leave_no_trace() {
     let keys = 20_000;
     let params = BlockedRank::plan(&Goal::rate(keys, 0.003)).unwrap();
     let (members, label) = (members(keys), Label::planned(Hasher::default(), keys));
@@ -299,7 +308,7 @@ fn deltas_on_a_full_filter_leave_valid_thresholds() {
     let (mut base, new) = (build(&members), build(&members[4000..]));
     Delta::between(&base, &new).unwrap().apply(&mut base).unwrap();
     base.validate().unwrap();
-    assert_eq!(base.overflow(), new.overflow());
+    assert_eq!(base.encode().to_vec(), new.encode().to_vec());
     assert_eq!(AnyFilter::decode(&base.encode().to_vec(), Limits::default()).unwrap(), new);
 }
 

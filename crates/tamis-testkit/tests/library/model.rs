@@ -48,7 +48,8 @@ fn rank(kind: Kind, frame: [u64; 6], steps: &[Step]) {
 fn blocked_rank(front: [u64; 5], steps: &[Step]) {
     let [blocks, locations, cells, fingerprint, capacity] = front;
     let [locations, cells, fingerprint] = [locations, cells, fingerprint].map(|value| value as u32);
-    let params = BlockedRankParams::new(blocks, locations, cells, fingerprint, capacity).unwrap();
+    let params =
+        BlockedRankParams::new(512, blocks, locations, cells, fingerprint, capacity).unwrap();
     replay(Kind::BlockedRank, &params.values(), 1, steps);
 }
 
@@ -86,9 +87,9 @@ fn one_full_block_lists_most_keys() {
 /// enough of them to fill all blocks.
 #[test]
 fn what_grows_by_a_delta_takes_the_memory_of_what_grows_by_keys() {
-    let values = [174, 29, 28, 16, 1255, 0, 0, 0, 0, 0, 1, 2, 28, 1, 1, 1, 0, 0, 0, 0];
     let keys = Keys { shape: Shape::Fresh, seed: 17_591_056_986_736_377_575, number: 7300 };
-    replay(Kind::BlockedRank, &values, 1, &[Step::Keep, Step::Insert(keys, 0), Step::Patch]);
+    let steps = [Step::Keep, Step::Insert(keys, 0), Step::Patch];
+    blocked_rank([174, 29, 28, 16, 1255], &steps);
 }
 
 /// Half of the keys go to the overflow at once.

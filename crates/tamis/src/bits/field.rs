@@ -2,7 +2,7 @@
 
 /// The lowest `width` bits set; `width` is at most 64.
 #[inline]
-const fn mask(width: u32) -> u64 {
+pub(crate) const fn low(width: u32) -> u64 {
     if width == 0 { 0 } else { u64::MAX >> (64 - width) }
 }
 
@@ -17,7 +17,7 @@ pub fn get(words: &[u64], at: u64, width: u32) -> u64 {
     if offset + width > 64 {
         value |= words[word + 1] << (64 - offset);
     }
-    value & mask(width)
+    value & low(width)
 }
 
 /// Writes the `width` bits (at most 64) from bit `at` on; bits of `value` beyond the width are
@@ -27,7 +27,7 @@ pub fn put(words: &mut [u64], at: u64, width: u32, value: u64) {
     if width == 0 {
         return;
     }
-    let (mask, value) = (mask(width), value & mask(width));
+    let (mask, value) = (low(width), value & low(width));
     let (word, offset) = ((at >> 6) as usize, (at & 63) as u32);
     words[word] = words[word] & !(mask << offset) | value << offset;
     if offset + width > 64 {
@@ -46,7 +46,7 @@ pub fn open(words: &mut [u64], at: u64, end: u64, width: u32, value: u64) -> u64
     let pushed = get(words, end - u64::from(width), width);
     let (first, last) = ((at >> 6) as usize, ((end - 1) >> 6) as usize);
     let mut moves = u64::MAX << (at & 63);
-    let mut carried = u128::from(value & mask(width)) << (at & 63);
+    let mut carried = u128::from(value & low(width)) << (at & 63);
     for (number, word) in words[first..=last].iter_mut().enumerate() {
         if first + number == last {
             moves &= u64::MAX >> (63 - ((end - 1) & 63));

@@ -49,7 +49,7 @@ pub(super) fn words_mut(lines: &mut [Line]) -> &mut [u64] {
 
 /// The bytes of words as they are in memory: little-endian on a little-endian machine.
 #[inline]
-pub(super) fn bytes(words: &[u64]) -> &[u8] {
+pub(crate) fn bytes(words: &[u64]) -> &[u8] {
     // SAFETY: u64 has no padding, and u8 has no alignment to ask for.
     unsafe { slice::from_raw_parts(words.as_ptr().cast(), mem::size_of_val(words)) }
 }

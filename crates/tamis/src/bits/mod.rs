@@ -21,7 +21,10 @@ mod words;
 pub(crate) use atomic::{AtomicWords, Tally};
 pub use bit_vec::BitVec;
 pub(crate) use bit_vec::{set, test};
+pub(crate) use field::low;
 pub use line::Line;
+#[cfg(target_endian = "little")]
+pub(crate) use line::bytes;
 pub use packed::{MAX_FIELD_WIDTH, Packed};
 pub(crate) use prefetch::{AHEAD, prefetch};
 pub use stream::{BitReader, BitWriter};

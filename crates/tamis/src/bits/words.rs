@@ -123,27 +123,6 @@ impl Words {
         }
     }
 
-    /// A line of words that are whole lines.
-    #[inline]
-    pub(crate) fn line(&self, number: usize) -> &[u64; Line::WORDS] {
-        match &self.storage {
-            Storage::Owned(lines) => &lines[number].0,
-            Storage::Shared { .. } => &self.as_slice().as_chunks().0[number],
-        }
-    }
-
-    /// A line of words that are whole lines, to write; shared words are copied first.
-    #[inline]
-    pub(crate) fn line_mut(&mut self, number: usize) -> &mut [u64; Line::WORDS] {
-        if let Storage::Shared { .. } = self.storage {
-            self.own();
-        }
-        match &mut self.storage {
-            Storage::Owned(lines) => &mut lines[number].0,
-            Storage::Shared { .. } => unreachable!("shared words were copied above"),
-        }
-    }
-
     /// Ends sharing.
     #[cold]
     fn own(&mut self) {

@@ -1,168 +1,261 @@
-//! Which instructions the machine has, and the operations with them.
+//! Which instructions the machine has, and the operations on a table of blocks with them.
+#![allow(unsafe_code)] // Special instructions are unsafe because a machine may lack them.
+#![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
-use super::backend::Portable;
-use super::block::{self, Block, Inserted, Removed, Shape};
-use super::many;
+use super::block::{self, Block, Inserted, Removed, Spot};
+use super::dense::Dense;
+use super::line::{One, Portable, Two};
 use super::place::{Cut, Place};
+use super::shape::Shape;
 #[cfg(target_arch = "x86_64")]
-use super::x86::{Avx2, COMMON, Operations};
+use super::x86::Quick;
+use crate::bits::{AHEAD, prefetch};
 use crate::digest::Digest;
 
+/// The operations for a shape on this machine.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Machine {
+pub(super) struct Machine {
+    size: Size,
+    /// Whether the instructions were found. Only [`detect`](Self::detect) says so.
+    is_quick: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    One,
+    Two,
     Any,
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Operations<false>),
-    #[cfg(target_arch = "x86_64")]
-    Avx2Common(Operations<true>),
 }
 
 impl Machine {
-    /// The best operations for blocks of this shape with fingerprints of `width` bits.
-    pub(super) fn detect(shape: &Shape, width: u32) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(proof) = Avx2::detect() {
-            let is_common = *shape == COMMON && width == 8;
-            return if is_common {
-                Self::Avx2Common(Operations(proof))
-            } else {
-                Self::Avx2(Operations(proof))
-            };
-        }
-        Self::Any
+    /// The operations that need no special instructions.
+    pub(super) fn portable(shape: &Shape) -> Self {
+        let size = match shape.words {
+            8 => Size::One,
+            16 => Size::Two,
+            _ => Size::Any,
+        };
+        Self { size, is_quick: false }
     }
 
-    #[inline]
-    pub(super) fn find(
-        self,
-        block: &Block,
-        shape: &Shape,
-        location: u32,
-        print: u32,
-    ) -> Option<bool> {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.find(block, shape, location, print),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2Common(avx2) => avx2.find(block, shape, location, print),
-            Self::Any => portable::find(block, shape, location, print),
-        }
+    /// The best operations.
+    pub(super) fn detect(shape: &Shape) -> Self {
+        Self { is_quick: is_quick(), ..Self::portable(shape) }
     }
 
-    /// As [`many::find_many`].
-    pub(super) fn find_many(
-        self,
-        blocks: &[Block],
-        cut: &Cut,
-        questions: (&[Digest], &mut [bool]),
-        from: usize,
-    ) -> Option<(usize, Place)> {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.find_many(blocks, cut, questions, from),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2Common(avx2) => avx2.find_many(blocks, cut, questions, from),
-            Self::Any => many::find_many::<Portable>(blocks, cut, questions, from),
-        }
-    }
-
-    /// As [`many::insert_many`].
-    pub(super) fn insert_many(
-        self,
-        blocks: &mut [Block],
-        cut: &Cut,
-        digests: &[Digest],
-        from: usize,
-    ) -> Option<(usize, Place, Inserted)> {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.insert_many(blocks, cut, digests, from),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2Common(avx2) => avx2.insert_many(blocks, cut, digests, from),
-            Self::Any => many::insert_many::<Portable>(blocks, cut, digests, from),
-        }
-    }
-
-    /// As [`many::remove_many`].
-    pub(super) fn remove_many(
-        self,
-        blocks: &mut [Block],
-        cut: &Cut,
-        digests: &[Digest],
-        from: usize,
-    ) -> Option<(usize, Place, Removed)> {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.remove_many(blocks, cut, digests, from),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2Common(avx2) => avx2.remove_many(blocks, cut, digests, from),
-            Self::Any => many::remove_many::<Portable>(blocks, cut, digests, from),
-        }
-    }
-
-    #[inline]
-    pub(super) fn insert(
-        self,
-        block: &mut Block,
-        shape: &Shape,
-        location: u32,
-        print: u32,
-    ) -> Inserted {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.insert(block, shape, location, print),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2Common(avx2) => avx2.insert(block, shape, location, print),
-            Self::Any => portable::insert(block, shape, location, print),
-        }
-    }
-
-    #[inline]
-    pub(super) fn remove(
-        self,
-        block: &mut Block,
-        shape: &Shape,
-        location: u32,
-        print: u32,
-    ) -> Removed {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.remove(block, shape, location, print),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2Common(avx2) => avx2.remove(block, shape, location, print),
-            Self::Any => portable::remove(block, shape, location, print),
-        }
-    }
-
-    /// As [`block::lower`].
-    pub(super) fn lower(self, block: &mut Block, shape: &Shape) {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.lower(block, shape),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2Common(avx2) => avx2.lower(block, shape),
-            Self::Any => block::lower::<Portable>(block, shape),
-        }
+    pub(super) fn is_portable(self) -> bool {
+        !self.is_quick
     }
 }
 
-/// Functions that are not inlined, like those for special instructions: so a caller saves no
-/// registers for either.
-mod portable {
-    use super::{Block, Inserted, Portable, Removed, Shape, block};
+/// Whether the machine has what [`Quick`] needs.
+fn is_quick() -> bool {
+    #[cfg(all(feature = "std", target_arch = "x86_64"))]
+    return super::x86::is_detected();
+    #[cfg(not(all(feature = "std", target_arch = "x86_64")))]
+    false
+}
 
-    #[inline(never)]
-    pub(super) fn find(block: &Block, shape: &Shape, location: u32, print: u32) -> Option<bool> {
-        block::find::<Portable>(block, shape, location, print)
-    }
+/// Each operation, by size and instructions.
+macro_rules! operations {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
+        impl Machine {
+            $($(#[$doc])*
+            #[inline]
+            pub(super) fn $name(self, $($arg: $type),*) -> $result {
+                #[cfg(target_arch = "x86_64")]
+                if self.is_quick {
+                    // SAFETY: `is_quick` says that the machine has the instructions.
+                    return unsafe {
+                        match self.size {
+                            Size::One => quick::$name::<One<Quick>>($($arg),*),
+                            Size::Two => quick::$name::<Two<Quick>>($($arg),*),
+                            Size::Any => quick::$name::<Dense<Quick>>($($arg),*),
+                        }
+                    };
+                }
+                match self.size {
+                    Size::One => portable::$name::<One<Portable>>($($arg),*),
+                    Size::Two => portable::$name::<Two<Portable>>($($arg),*),
+                    Size::Any => portable::$name::<Dense<Portable>>($($arg),*),
+                }
+            })*
+        }
 
-    #[inline(never)]
-    pub(super) fn insert(block: &mut Block, shape: &Shape, location: u32, print: u32) -> Inserted {
-        block::insert::<Portable>(block, shape, location, print)
-    }
+        /// Functions that are not inlined, like those with special instructions: so a caller
+        /// saves no registers for either.
+        mod portable {
+            use super::*;
+            $(#[inline(never)]
+            pub(super) fn $name<B: Block>($($arg: $type),*) -> $result {
+                super::$name::<B>($($arg),*)
+            })*
+        }
 
-    #[inline(never)]
-    pub(super) fn remove(block: &mut Block, shape: &Shape, location: u32, print: u32) -> Removed {
-        block::remove::<Portable>(block, shape, location, print)
+        #[cfg(target_arch = "x86_64")]
+        mod quick {
+            use super::*;
+            $(#[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2")]
+            pub(super) fn $name<B: Block>($($arg: $type),*) -> $result {
+                super::$name::<B>($($arg),*)
+            })*
+        }
+    };
+}
+
+operations! {
+    /// Whether the fingerprint of a place is in its block; `None` if its location is behind.
+    fn find(words: &[u64], cut: &Cut, place: Place) -> Option<bool>;
+    fn insert(words: &mut [u64], cut: &Cut, place: Place) -> Inserted;
+    fn remove(words: &mut [u64], cut: &Cut, place: Place) -> Removed;
+    /// Where the run of a location of a block is.
+    fn spot(words: &[u64], cut: &Cut, block: u64, location: u32) -> Spot;
+    /// The highest run of a block.
+    fn highest(words: &[u64], cut: &Cut, block: u64) -> Option<Spot>;
+    /// The lowest location behind a block, and the cells in use.
+    fn lowest_behind(words: &[u64], cut: &Cut, block: u64) -> Option<(u32, u32)>;
+    /// Removes the cell at bit `at` from the run at `spot` of a block.
+    fn remove_cell(words: &mut [u64], cut: &Cut, block: u64, spot: &Spot, at: u32) -> ();
+    /// Answers for digests from number `from` on, up to the first whose location is behind;
+    /// returns its number and its place. There must be as many answers as digests. Lines are
+    /// fetched ahead, except the first.
+    fn find_many(words: &[u64], cut: &Cut, digests: &[Digest], answers: &mut [bool], from: usize) -> Option<(usize, Place)>;
+    /// Inserts digests from number `from` on, up to the first that finds no room; returns its
+    /// number, its place, and why. Lines are fetched ahead, except the first.
+    fn insert_many(words: &mut [u64], cut: &Cut, digests: &[Digest], from: usize) -> Option<(usize, Place, Inserted)>;
+    /// Removes digests from number `from` on, up to the first after which something is left to
+    /// do; returns its number, its place, and the result. Lines are fetched ahead, except the
+    /// first.
+    fn remove_many(words: &mut [u64], cut: &Cut, digests: &[Digest], from: usize) -> Option<(usize, Place, Removed)>;
+}
+
+/// Starts fetching the block of a digest: what a question reads first, where it is large.
+#[inline(always)]
+pub(super) fn fetch(words: &[u64], cut: &Cut, digest: Digest) {
+    fetch_place(words, cut, cut.place(digest));
+}
+
+/// Starts fetching what a question for a place reads.
+#[inline(always)]
+pub(super) fn fetch_place(words: &[u64], cut: &Cut, place: Place) {
+    let first = place.block as usize * cut.shape.words as usize;
+    prefetch(words, first);
+    if cut.shape.words > 8 {
+        prefetch(words, first + cut.shape.words as usize - 1);
     }
+    if cut.shape.words > 16 {
+        // Runs are about where their locations are among all.
+        let share = cut.shape.cells * cut.location_of(place) / cut.shape.locations;
+        prefetch(words, first + cut.shape.at(share) as usize / 64);
+        prefetch(words, first + (cut.shape.ends_at() + share) as usize / 64);
+        prefetch(words, first + cut.location_of(place) as usize / 64);
+    }
+}
+
+/// The words of a block.
+#[inline(always)]
+fn range<B: Block>(cut: &Cut, number: u64) -> core::ops::Range<usize> {
+    let words = B::words(&cut.shape);
+    let first = number as usize * words;
+    first..first + words
+}
+
+#[inline(always)]
+fn find<B: Block>(words: &[u64], cut: &Cut, place: Place) -> Option<bool> {
+    let block = &words[range::<B>(cut, place.block)];
+    block::find::<B>(block, &cut.shape, cut.location_of(place), cut.print_of(place))
+}
+
+#[inline(always)]
+fn insert<B: Block>(words: &mut [u64], cut: &Cut, place: Place) -> Inserted {
+    let block = &mut words[range::<B>(cut, place.block)];
+    block::insert::<B>(block, &cut.shape, cut.location_of(place), cut.print_of(place))
+}
+
+#[inline(always)]
+fn remove<B: Block>(words: &mut [u64], cut: &Cut, place: Place) -> Removed {
+    let block = &mut words[range::<B>(cut, place.block)];
+    block::remove::<B>(block, &cut.shape, cut.location_of(place), cut.print_of(place))
+}
+
+#[inline(always)]
+fn spot<B: Block>(words: &[u64], cut: &Cut, block: u64, location: u32) -> Spot {
+    B::spot(&words[range::<B>(cut, block)], &cut.shape, location)
+}
+
+#[inline(always)]
+fn highest<B: Block>(words: &[u64], cut: &Cut, block: u64) -> Option<Spot> {
+    block::highest::<B>(&words[range::<B>(cut, block)], &cut.shape)
+}
+
+#[inline(always)]
+fn lowest_behind<B: Block>(words: &[u64], cut: &Cut, block: u64) -> Option<(u32, u32)> {
+    block::lowest_behind::<B>(&words[range::<B>(cut, block)], &cut.shape)
+}
+
+#[inline(always)]
+fn remove_cell<B: Block>(words: &mut [u64], cut: &Cut, block: u64, spot: &Spot, at: u32) {
+    B::close(&mut words[range::<B>(cut, block)], &cut.shape, spot, at);
+}
+
+#[inline(always)]
+fn find_many<B: Block>(
+    words: &[u64],
+    cut: &Cut,
+    digests: &[Digest],
+    answers: &mut [bool],
+    from: usize,
+) -> Option<(usize, Place)> {
+    let answers = &mut answers[..digests.len()];
+    for number in from..digests.len() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            fetch(words, cut, next);
+        }
+        let place = cut.place(digests[number]);
+        match find::<B>(words, cut, place) {
+            Some(here) => answers[number] = here,
+            None => return Some((number, place)),
+        }
+    }
+    None
+}
+
+#[inline(always)]
+fn insert_many<B: Block>(
+    words: &mut [u64],
+    cut: &Cut,
+    digests: &[Digest],
+    from: usize,
+) -> Option<(usize, Place, Inserted)> {
+    for number in from..digests.len() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            fetch(words, cut, next);
+        }
+        let place = cut.place(digests[number]);
+        let inserted = insert::<B>(words, cut, place);
+        if !matches!(inserted, Inserted::Here(_)) {
+            return Some((number, place, inserted));
+        }
+    }
+    None
+}
+
+#[inline(always)]
+fn remove_many<B: Block>(
+    words: &mut [u64],
+    cut: &Cut,
+    digests: &[Digest],
+    from: usize,
+) -> Option<(usize, Place, Removed)> {
+    for number in from..digests.len() {
+        if let Some(&next) = digests.get(number + AHEAD) {
+            fetch(words, cut, next);
+        }
+        let place = cut.place(digests[number]);
+        let removed = remove::<B>(words, cut, place);
+        if removed != Removed::Here {
+            return Some((number, place, removed));
+        }
+    }
+    None
 }

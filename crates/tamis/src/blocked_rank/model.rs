@@ -7,66 +7,103 @@
 //! | L | chain locations of a block |
 //! | Z | cells of a block |
 //! | lambda | keys for each block, n / m |
-//! | N(l) | keys of a block at locations up to l, l included |
+//! | N | keys of a block, a Poisson number with mean lambda if there are many blocks |
+//! | N(l) | those of them at locations up to l, l included |
 //!
-//! A block keeps the locations below its threshold t, the lowest location with N(t) > Z; or all,
-//! if there is none. So a key at location l lives in the back table if and only if N(l) > Z. N(l)
-//! counts the key itself, so this means that Z or more other keys are at locations up to l. In the
-//! limit of many blocks, the keys of the locations are independent Poisson numbers with mean
-//! lambda / L each.
+//! A block keeps the runs of the lowest locations, as long as they fit into its Z cells. So a key
+//! at location l lives in the back table if and only if N(l) > Z. N(l) counts the key itself, so
+//! this means that Z or more other keys are at locations up to l.
 
 use crate::math::tail::poisson_above;
 
-/// The share of keys that live in the back table.
+/// The share of keys that live in the back table: the mean over l of
+/// `P(Poisson(lambda (l+1) / L) >= Z)`.
 ///
-/// It is the mean over l of `P(Poisson(lambda (l+1) / L) >= Z)`. This is SINGLE of paper 001 with
-/// threshold Z, except that not the latest keys overflow but those at the highest locations.
-pub fn spilled_keys(lambda: f64, locations: u32, cells: u32) -> f64 {
-    mean_over_locations(lambda, locations, u64::from(cells) - 1)
+/// This is SINGLE of paper 001 with threshold Z, except that not the latest keys overflow but
+/// those at the highest locations.
+pub fn behind(lambda: f64, locations: u32, cells: u32) -> f64 {
+    mean_over_locations(lambda, locations, cells.into(), 0.5)
 }
 
-/// The share of absent keys whose location lives in the back table. As [`spilled_keys`], but an
-/// absent key has no cell itself.
-pub fn spilled_strangers(lambda: f64, locations: u32, cells: u32) -> f64 {
-    mean_over_locations(lambda, locations, cells.into())
+/// The share of absent keys that are looked up in the back table: their location is there, and
+/// has keys. A location without keys is in no table.
+pub fn absent_behind(lambda: f64, locations: u32, cells: u32) -> f64 {
+    let above = u64::from(cells) + 1;
+    let with_own = mean_over_locations(lambda, locations, above, 0.5);
+    let without = mean_over_locations(lambda, locations, above, -0.5);
+    with_own - libm::exp(-lambda / f64::from(locations)) * without
 }
 
 /// The share of insertions that touch the back table.
 ///
-/// These are keys that belong there, and keys that push the highest chain out of a full block. A
+/// These are keys that belong there, and keys that push the highest run out of a full block. A
 /// block to which at least Z keys came is full if the locations up to some location have exactly Z
-/// cells. Chains have a mean length of a / (1 - e^-a) with a = lambda / L, so the sum hits Z with
+/// cells. Runs have a mean length of a / (1 - e^-a) with a = lambda / L, so the sum hits Z with
 /// the chance (1 - e^-a) / a. Accurate to a tenth.
 pub fn touching_inserts(lambda: f64, locations: u32, cells: u32) -> f64 {
     let a = lambda / f64::from(locations);
     let hits = if a > 0.0 { -libm::expm1(-a) / a } else { 1.0 };
-    let elsewhere = spilled_strangers(lambda, locations, cells);
+    let elsewhere = behind(lambda, locations, cells);
     let full = poisson_above(u64::from(cells) - 1, lambda) * hits;
     elsewhere + (1.0 - elsewhere) * full
 }
 
-fn mean_over_locations(lambda: f64, locations: u32, at_most: u64) -> f64 {
-    let per_location = lambda / f64::from(locations);
-    let above = |location: u32| poisson_above(at_most, per_location * f64::from(location + 1));
-    (0..locations).map(above).sum::<f64>() / f64::from(locations)
+/// The mean over l of P(N(l) >= `least`), where N(l) has the mean lambda (l + 1/2 + `shift`) / L.
+///
+/// The mean over all x up to lambda of P(Poisson(x) >= k) is E(max(N - k, 0)) / lambda, which two
+/// tails give. The sum over locations takes the probabilities half a location higher or lower
+/// than their means; two terms of Euler and Maclaurin correct for that.
+fn mean_over_locations(lambda: f64, locations: u32, least: u64, shift: f64) -> f64 {
+    if lambda <= 0.0 {
+        return 0.0;
+    }
+    let at_least = |k: u64| if k == 0 { 1.0 } else { poisson_above(k - 1, lambda) };
+    let excess = lambda * at_least(least) - least as f64 * at_least(least + 1);
+    let (h, slope) = (1.0 / f64::from(locations), at_least(least - 1) - at_least(least));
+    let mean = excess / lambda + shift * h * at_least(least) + h * h / 12.0 * lambda * slope;
+    mean.clamp(0.0, 1.0)
 }
 
-/// How many keys are expected in the back table of blocks with `level`, if keys come to blocks in
+/// How many keys are expected in the back table of `blocks` blocks, if keys come to blocks in
 /// clumps of the mean size `clump`. They are as uneven as fewer keys in blocks with fewer cells.
-pub(super) fn expected_back(level: (u64, u32, u32), keys: u64, clump: f64) -> f64 {
-    let (blocks, locations, cells) = level;
+pub(super) fn expected_behind(
+    (blocks, locations, cells): (u64, u32, u32),
+    keys: f64,
+    clump: f64,
+) -> f64 {
     let cells = libm::round(f64::from(cells) / clump).max(1.0) as u32;
-    spilled_keys(keys as f64 / blocks as f64 / clump, locations, cells) * keys as f64
+    behind(keys / blocks as f64 / clump, locations, cells) * keys
 }
 
 /// How many keys a table is laid out for where `expected` keys are expected: `deviations` standard
 /// deviations of a Poisson number more. (The true deviation is larger, because several keys leave
 /// a block together.)
-pub(super) fn with_margin(expected: f64, deviations: f64) -> u64 {
-    libm::ceil(expected + deviations * libm::sqrt(expected)).max(1.0) as u64
+pub(super) fn with_margin(expected: f64, deviations: f64) -> f64 {
+    expected + deviations * libm::sqrt(expected)
 }
 
-/// The most keys in the back table: a third of `capacity`, or a few. With more the table grows.
-pub(super) fn most_in_back(capacity: u64) -> u64 {
-    (capacity / 3).max(16)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_over_locations_are_sums() {
+        for (locations, cells) in [(64_u32, 49_u32), (64, 64), (40, 20), (7, 12), (1200, 800)] {
+            for load in [0.3, 0.7, 0.9, 1.0, 1.1, 1.5] {
+                let lambda = load * f64::from(cells);
+                let sum = |least: u64, plus: u32| {
+                    let all = f64::from(locations);
+                    let mean = |l: u32| lambda * f64::from(l + plus) / all;
+                    (0..locations).map(|l| poisson_above(least - 1, mean(l))).sum::<f64>() / all
+                };
+                let (cells, exact) = (u64::from(cells), sum(cells.into(), 1));
+                let told = behind(lambda, locations, cells as u32);
+                assert!((told - exact).abs() < 1e-4 + 2e-3 * exact, "{told} {exact}");
+                let empty = libm::exp(-lambda / f64::from(locations));
+                let exact = sum(cells + 1, 1) - empty * sum(cells + 1, 0);
+                let told = absent_behind(lambda, locations, cells as u32);
+                assert!((told - exact).abs() < 1e-4 + 2e-3 * exact, "{told} {exact}");
+            }
+        }
+    }
 }

@@ -1,17 +1,17 @@
 //! From a digest to a block, a location in it and a fingerprint.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
-use super::block::Shape;
-use super::params::BlockedRankParams;
+use super::params::Level;
+use super::shape::Shape;
 use crate::address::reduce;
 use crate::digest::Digest;
 
 /// Where a key belongs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub(super) block: u64,
-    pub(super) location: u32,
-    pub(super) print: u32,
+    /// Location and fingerprint in one, so that a place is passed in two registers.
+    rest: u64,
 }
 
 /// How identities are cut: what every operation needs of the params, computed once.
@@ -21,36 +21,24 @@ pub(super) struct Cut {
     blocks: u64,
     /// Identities of a block.
     per_block: u64,
-    /// Bits of a fingerprint.
-    width: u32,
+    /// floor(2^64 / `per_block`), which saves divisions.
+    inverse: u64,
 }
 
 impl Cut {
-    pub(super) fn new(params: &BlockedRankParams) -> Self {
-        Self {
-            shape: params.shape(),
-            blocks: params.blocks(),
-            per_block: u64::from(params.locations()) << params.fingerprint(),
-            width: params.fingerprint(),
-        }
+    pub(super) fn new(level: &Level) -> Self {
+        let per_block = u64::from(level.locations) << level.fingerprint;
+        let inverse =
+            if per_block == 1 { u64::MAX } else { ((1 << 64) / u128::from(per_block)) as u64 };
+        Self { shape: level.shape(), blocks: level.blocks, per_block, inverse }
     }
 
-    /// The same with a constant shape, which must be its own: then the compiler knows it too.
+    /// The words of a block.
     #[inline(always)]
-    pub(super) fn with_shape(&self, shape: Shape) -> Self {
-        let width = 8 + shape.high;
-        let per_block = u64::from(shape.locations) << width;
-        Self { shape, blocks: self.blocks, per_block, width }
-    }
-
-    /// Identities of a block.
-    pub(super) fn per_block(&self) -> u64 {
-        self.per_block
-    }
-
-    #[inline(always)]
-    pub(super) fn block_of(&self, digest: Digest) -> usize {
-        reduce(digest.0, self.blocks) as usize
+    pub(super) fn range(&self, block: u64) -> core::ops::Range<usize> {
+        let words = self.shape.words as usize;
+        let first = block as usize * words;
+        first..first + words
     }
 
     /// The place of [`identity`](crate::address::identity) without a division: the high word of
@@ -59,26 +47,48 @@ impl Cut {
     #[inline(always)]
     pub(super) fn place(&self, digest: Digest) -> Place {
         let product = u128::from(digest.0) * u128::from(self.blocks);
-        self.within((product >> 64) as u64, reduce(product as u64, self.per_block))
+        Place { block: (product >> 64) as u64, rest: reduce(product as u64, self.per_block) }
     }
 
-    pub(super) fn place_of(&self, identity: u64) -> Place {
-        self.within(identity / self.per_block, identity % self.per_block)
-    }
-
+    /// The place of an identity. (One beyond the universe, which only unchecked bytes have, gets
+    /// a place in the last block.)
     #[inline(always)]
-    fn within(&self, block: u64, rest: u64) -> Place {
-        let location = (rest >> self.width) as u32;
-        Place { block, location, print: rest as u32 & ((1 << self.width) - 1) }
+    pub(super) fn place_of(&self, identity: u64) -> Place {
+        // At most one too small.
+        let block = reduce(identity, self.inverse);
+        let rest = identity - block * self.per_block;
+        let is_next = rest >= self.per_block;
+        let (block, rest) =
+            (block + u64::from(is_next), if is_next { rest - self.per_block } else { rest });
+        Place { block: block.min(self.blocks - 1), rest }
+    }
+
+    /// The place of a fingerprint in a location of a block.
+    #[inline(always)]
+    pub(super) fn place_at(&self, block: u64, location: u32, print: u64) -> Place {
+        Place { block, rest: u64::from(location) << self.shape.width | print }
+    }
+
+    /// The location of a place in its block.
+    #[inline(always)]
+    pub(super) fn location_of(&self, place: Place) -> u32 {
+        (place.rest >> self.shape.width) as u32
+    }
+
+    /// The fingerprint of a place.
+    #[inline(always)]
+    pub(super) fn print_of(&self, place: Place) -> u64 {
+        place.rest & self.shape.mask
     }
 
     /// The location of a place among those of all blocks.
+    #[inline(always)]
     pub(super) fn location(&self, place: Place) -> u64 {
-        place.block * u64::from(self.shape.locations) + u64::from(place.location)
+        place.block * u64::from(self.shape.locations) + u64::from(self.location_of(place))
     }
 
     pub(super) fn identity(&self, place: Place) -> u64 {
-        self.location(place) << self.width | u64::from(place.print)
+        place.block * self.per_block + place.rest
     }
 }
 
@@ -89,20 +99,21 @@ mod tests {
 
     #[test]
     fn a_digest_and_its_identity_have_one_place() {
-        for (blocks, locations, cells, fingerprint) in
-            [(1, 1, 1, 1), (3, 64, 49, 8), (1 << 39, 64, 33, 12), (12_345, 60, 26, 16)]
-        {
-            let params = BlockedRankParams::new(blocks, locations, cells, fingerprint, 1).unwrap();
-            let cut = Cut::new(&params);
+        for (blocks, locations, cells, fingerprint) in [
+            (1, 1, 1, 1),
+            (3, 62, 50, 8),
+            (1 << 39, 64, 33, 12),
+            (12_345, 60, 26, 16),
+            (1, 3, 9, 48),
+        ] {
+            let level = Level { blocks, locations, cells, fingerprint, block: 512 };
+            let cut = Cut::new(&level);
             let ends = [0, 1, u64::MAX - 1, u64::MAX].map(Digest);
             for digest in (0..1000).map(|seed| Digest(Digest(seed).word(7))).chain(ends) {
                 let place = cut.place(digest);
-                let identity = identity(digest, params.universe());
+                let identity = identity(digest, level.universe());
                 assert_eq!(cut.identity(place), identity);
-                assert_eq!(cut.block_of(digest) as u64, place.block);
-                let again = cut.place_of(identity);
-                let parts = |place: Place| (place.block, place.location, place.print);
-                assert_eq!(parts(again), parts(place));
+                assert_eq!(cut.place_of(identity), place);
             }
         }
     }

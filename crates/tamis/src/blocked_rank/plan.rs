@@ -1,121 +1,148 @@
 //! From goals to params, from blocks to their back table, and from params to predictions.
 
-use super::back::Back;
-use super::block::Shape;
 use super::model;
-use super::params::{BlockedRankParams, Level, MAX_FINGERPRINT, MAX_SECOND, MAX_UNIVERSE};
+use super::params::{BlockedRankParams, Level, MAX_FINGERPRINT, MAX_UNIVERSE};
 use super::sections;
-use crate::bits::Line;
+use super::shape::{LEAST_WORDS, MAX_WIDTH, Shape};
+use super::table::OWN_BITS;
+use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
 use crate::math::solve::bisect;
-use crate::rank_indexed::model::{Layout, rate_of};
-use crate::rank_indexed::optimise::{Demand, optimise};
-use crate::rank_indexed::{RankIndexed, RankParams};
-use crate::spec::{Goal, InvalidParam, Kind, PlanError, Prediction, Size};
-use crate::stored::Stored;
+use crate::rank_indexed::model::rate_of;
+use crate::spec::{Goal, InvalidParam, Kind, PlanError, Prediction, Size, narrow};
 
-/// Filters are planned so full that this share of the keys is in the back table: 5% with bytes, 9%
-/// with the widest fingerprints. Fuller filters would be smaller, by up to a fifth of a bit a key
-/// with bytes and half a bit with wide fingerprints, and slower.
-fn in_back(fingerprint: u32) -> f64 {
-    0.05 + 0.005 * f64::from(fingerprint.saturating_sub(8))
-}
-/// The bits that a cell of the back table takes beyond the logarithm of the identities for each
-/// cell; right to about a bit, and used for choosing only.
+/// Filters are planned so full that at most this share of the keys is in the back table. Fuller
+/// ones would hardly be smaller, and slower.
+const MOST_BEHIND: f64 = 0.1;
+
+/// The bits that a key of the back table takes beyond the logarithm of the identities for each;
+/// right to about a bit, and used for choosing only.
 const BACK_OVERHEAD: f64 = 5.0;
 
-/// Loads are found to this precision.
-const LOAD_TOLERANCE: f64 = 1e-4;
+/// No plan has more locations for each key.
+const MOST_RATIO: f64 = 3.0;
 
-/// From this many expected keys on there are blocks behind the blocks; fewer keys fit into a few
-/// lines of the packed table.
-const SECOND_FROM: f64 = 256.0;
+/// Loads are found to this precision.
+const LOAD_TOLERANCE: f64 = 1e-3;
+
+/// From this many expected keys on there are blocks behind the blocks; fewer are listed.
+const BLOCKS_FROM: f64 = 16.0;
+/// Fewer keys than this are as good as none.
+const RARE: f64 = 0.01;
+/// The cells of blocks behind blocks are planned to be in use to this share.
+const FULL: f64 = 0.9;
+/// As [`FULL`], if only the list is behind them: so it stays short, also when keys are replaced.
+const LAST_FULL: f64 = 0.55;
+/// Bits of blocks behind blocks: two lines.
+const BEHIND: u32 = 1024;
 /// Blocks behind blocks refuse up to this many times as many keys as the model of clumps says:
 /// measured from 5e4 to 3e6 keys.
-const CLUMPS: f64 = 1.2;
+const CLUMPS: f64 = 1.3;
 
 impl BlockedRankParams {
-    /// `blocks` blocks of 64 bytes with `locations` chain locations, `cells` cells and
+    /// `blocks` blocks of `block` bits with `locations` chain locations, `cells` cells and
     /// fingerprints of `fingerprint` bits, and a back table for those of `capacity` keys that find
     /// no cell.
     pub fn new(
+        block: u32,
         blocks: u64,
         locations: u32,
         cells: u32,
         fingerprint: u32,
         capacity: u64,
     ) -> Result<Self, InvalidParam> {
-        let values = [blocks, locations.into(), cells.into(), fingerprint.into(), capacity];
-        Self::of(Level::front(values)?)
+        Self::of(Level { block, blocks, locations, cells, fingerprint }, capacity)
     }
 
     /// The params of these blocks with the back table that is planned for them.
-    pub(super) fn of(front: Level) -> Result<Self, InvalidParam> {
-        let second = front.second();
-        let (universe, spilled) = match second {
-            Some(level) => (level.universe(), CLUMPS * level.spilled(front.clump())),
-            None => (front.universe(), front.spilled(1.0)),
-        };
-        let (universe, spilled) =
-            (universe.unwrap_or(MAX_UNIVERSE), model::with_margin(spilled, 8.0));
-        // The smallest table with as many identities as the blocks in front of it.
-        let layout = optimise(&Demand::new(spilled), rate_of(universe as f64, spilled));
-        // (Exactly as many or more, which a rate in floating point does not promise.)
-        let widened = layout.map(|layout| {
-            let places = layout.group_buckets() * u64::from(layout.locations);
-            let per_group = places << layout.fingerprint;
-            let groups = universe.div_ceil(per_group).max(layout.groups);
-            Layout { buckets: layout.group_buckets() * groups, groups, ..layout }
+    pub(super) fn of(front: Level, capacity: u64) -> Result<Self, InvalidParam> {
+        // What is not legal has no back table.
+        Self::laid_out(front, capacity, [None; 2])?;
+        let mut expected = front.expected_behind(capacity as f64, 1.0);
+        let (mut last, mut clump) = (front, front.clump(capacity as f64));
+        let mut behind = [None; 2];
+        for (number, level) in behind.iter_mut().enumerate() {
+            let keys = model::with_margin(expected, 3.0);
+            let planned =
+                |full| last.planned_behind(keys, full).filter(|_| expected >= BLOCKS_FROM);
+            let refused = |next: Level| CLUMPS * next.expected_behind(keys, clump);
+            let has_next = number == 0 && planned(FULL).map(refused) >= Some(BLOCKS_FROM);
+            *level = planned(if has_next { FULL } else { LAST_FULL });
+            let (Some(next), true) = (*level, has_next) else { break };
+            expected = refused(next);
+            (last, clump) = (next, clump * next.clump(keys / clump));
+        }
+        Self::laid_out(front, capacity, behind)
+    }
+
+    /// Keys that are expected in front, in each level behind and in the list at the end, if
+    /// `keys` keys came once; the number of levels is that of these params.
+    pub(super) fn expected(&self, keys: u64) -> impl Iterator<Item = f64> {
+        let (mut left, mut clump) = (keys as f64, 1.0);
+        let levels = self.levels().enumerate().map(move |(number, level)| {
+            let fudge = if number == 0 { 1.0 } else { CLUMPS };
+            let behind = (fudge * level.expected_behind(left, clump)).min(left);
+            clump *= level.clump(left / clump);
+            left = behind;
+            behind
         });
-        let Some(Ok(last)) = widened.map(|layout| RankParams::of(&layout, spilled)) else {
-            let (value, expected) = (front.capacity, "what a back table can be laid out for");
-            return Err(InvalidParam { name: "capacity", value, expected });
-        };
-        Self::laid_out(front, second, last)
+        core::iter::once(keys as f64).chain(levels)
+    }
+
+    /// The blocks double when more keys than this are listed, because then the back table holds
+    /// too much, if there are keys enough to fill more blocks.
+    pub(super) fn most_listed(&self) -> u64 {
+        (self.capacity() / 64).clamp(256, 4096)
     }
 }
 
 impl Level {
-    /// Blocks for the keys that these ones are expected to refuse; `None` if these are few, or
+    /// Blocks for `keys` keys that these ones are expected to refuse; `None` if
     /// fingerprints would be too wide.
-    fn second(&self) -> Option<Self> {
-        let expected = Some(self.spilled(1.0)).filter(|&spilled| spilled >= SECOND_FROM)?;
-        // The packed table takes the rest if these are not enough.
-        let capacity = model::with_margin(expected, 3.0);
-        let universe = self.universe()?;
+    fn planned_behind(&self, keys: f64, full: f64) -> Option<Self> {
+        let universe = self.universe();
+        let (words, block) = (BEHIND / 64, BEHIND);
+        let bits = f64::from(block);
         // Not narrower, so that a location in front is part of one behind.
-        (self.fingerprint..=MAX_SECOND).find_map(|fingerprint| {
-            let high = fingerprint.saturating_sub(8);
-            // About as many locations as cells, or fewer: with more identities than in front some
-            // blocks would stay empty.
-            let cells = 505 / (10 + high);
-            let blocks = (capacity * 8).div_ceil(u64::from(cells) * 7);
-            let locations = universe / blocks.checked_mul(1 << fingerprint)?;
-            let most = Shape::most_locations(cells, high)?;
-            let locations = u32::try_from(locations).ok().filter(|at| (1..=most).contains(at))?;
-            let blocks = universe.div_ceil(u64::from(locations) << fingerprint);
-            let shape = [locations, cells, fingerprint].map(u64::from);
-            self.behind([blocks, shape[0], shape[1], shape[2], capacity]).ok()
-        })
+        let levels = (self.fingerprint..=MAX_WIDTH).filter_map(|fingerprint| {
+            // Identities for each key fix how many locations there are for each cell.
+            let ratio = universe as f64 / keys / libm::exp2(f64::from(fingerprint)) * full;
+            if !(0.3..3.0).contains(&ratio) {
+                return None;
+            }
+            let cells = bits / (f64::from(fingerprint + 1) + ratio);
+            let mut cells = (libm::floor(cells) as u32).clamp(1, 8 * words);
+            loop {
+                let blocks = libm::ceil(keys / (full * f64::from(cells))).max(1.0) as u64;
+                let locations = universe.div_ceil(blocks.checked_mul(1 << fingerprint)?);
+                let most = Shape::most_locations(words, cells, fingerprint)?;
+                if locations <= most.into() {
+                    let locations = narrow(locations);
+                    return self.behind(Self { block, blocks, locations, cells, fingerprint }).ok();
+                }
+                cells = cells.checked_sub(1).filter(|&cells| cells > 0)?;
+            }
+        });
+        levels.min_by_key(|level| level.blocks)
     }
 
     /// Keys that are expected to find no room if they come in clumps of this size: a block then
     /// gets fewer clumps, and has room for fewer.
-    fn spilled(&self, clump: f64) -> f64 {
-        let Self { blocks, locations, cells, capacity, .. } = *self;
-        model::expected_back((blocks, locations, cells), capacity, clump)
+    fn expected_behind(&self, keys: f64, clump: f64) -> f64 {
+        model::expected_behind((self.blocks, self.locations, self.cells), keys, clump)
     }
 
-    /// How many keys these blocks refuse together: a chain leaves as a whole, and long chains are
+    /// How many keys these blocks refuse together: a run leaves as a whole, and long runs are
     /// more likely to leave.
-    fn clump(&self) -> f64 {
-        1.0 + self.capacity as f64 / (self.blocks as f64 * f64::from(self.locations))
+    fn clump(&self, keys: f64) -> f64 {
+        1.0 + keys / self.all_locations() as f64
     }
 }
 
 /// A way to cut blocks, and its largest load.
 #[derive(Clone, Copy)]
 struct Cut {
+    words: u32,
     fingerprint: u32,
     cells: u32,
     locations: u32,
@@ -124,97 +151,113 @@ struct Cut {
 }
 
 impl Cut {
-    /// The cuts that may be best for a width: about as many locations as cells, or half as many
-    /// again.
-    fn all(fingerprint: u32) -> impl Iterator<Item = Self> {
-        let high = fingerprint.saturating_sub(8);
-        (16..=60).filter_map(move |cells| {
-            let locations = Shape::most_locations(cells, high)?;
-            let sensible = 10 * locations >= 8 * cells && 10 * locations <= 16 * cells;
-            sensible.then(|| Self::new(fingerprint, cells, locations))
+    /// The cuts that may be best for a width, if there are to be `ratio` locations for each cell.
+    fn near(words: u32, fingerprint: u32, ratio: f64) -> impl Iterator<Item = Self> {
+        let step = words / LEAST_WORDS;
+        let most = if words <= 2 * LEAST_WORDS { 8 * words } else { u32::MAX };
+        let cells = f64::from(64 * words) / (f64::from(fingerprint + 1) + ratio);
+        let cells = (libm::floor(cells) as u32).min(most);
+        (0..4).filter_map(move |steps| {
+            let cells = (cells + step).checked_sub(steps * step)?.min(most);
+            let locations = Shape::most_locations(words, cells.max(1), fingerprint)?;
+            Some(Self::new(words, fingerprint, cells.max(1), locations))
         })
     }
 
-    fn new(fingerprint: u32, cells: u32, locations: u32) -> Self {
-        let excess = |load: f64| model::spilled_keys(load, locations, cells) - in_back(fingerprint);
-        let load = bisect(excess, 0.0, 2.0 * f64::from(cells), LOAD_TOLERANCE)
-            .unwrap_or(f64::from(cells) / 2.0);
-        Self { fingerprint, cells, locations, load }
+    fn new(words: u32, fingerprint: u32, cells: u32, locations: u32) -> Self {
+        let excess = |load: f64| model::behind(load, locations, cells) - MOST_BEHIND;
+        let all = f64::from(cells);
+        let load = bisect(excess, 0.5 * all, 1.5 * all, LOAD_TOLERANCE * all).unwrap_or(0.5 * all);
+        Self { words, fingerprint, cells, locations, load }
+    }
+
+    /// Identities of a block.
+    fn per_block(&self) -> f64 {
+        f64::from(self.locations) * libm::exp2(f64::from(self.fingerprint))
     }
 
     /// Bits for each key at a load, the back table included.
     fn bits(&self, load: f64) -> f64 {
-        let share = model::spilled_keys(load, self.locations, self.cells);
-        let identities = f64::from(self.locations) * libm::exp2(f64::from(self.fingerprint)) / load;
-        let back = libm::log2(identities / share) + BACK_OVERHEAD;
-        512.0 / load + if share > 1e-12 { share * back } else { 0.0 }
+        let share = model::behind(load, self.locations, self.cells);
+        let back = libm::log2(self.per_block() / load / share) + BACK_OVERHEAD;
+        f64::from(64 * self.words) / load + if share > 1e-12 { share * back } else { 0.0 }
     }
 
     fn build(&self, blocks: u64, keys: u64) -> Result<BlockedRankParams, PlanError> {
-        let Self { fingerprint, cells, locations, .. } = *self;
-        Ok(BlockedRankParams::new(blocks, locations, cells, fingerprint, keys)?)
+        let Self { words, fingerprint, cells, locations, .. } = *self;
+        Ok(BlockedRankParams::new(64 * words, blocks, locations, cells, fingerprint, keys)?)
     }
 }
 
 pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
     goal.check()?;
     let kind = Kind::BlockedRank.name();
-    let names = ["blocks", "locations", "cells", "fingerprint"];
-    let [blocks, locations, cells, fingerprint] = goal.fixed_params(kind, names)?;
+    let names = ["block", "blocks", "locations", "cells", "fingerprint"];
+    let [block, blocks, locations, cells, fingerprint] = goal.fixed_params(kind, names)?;
     let keys = goal.sized_keys();
-    let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-    let settled = |cut: &Cut| {
-        cells.is_none_or(|cells| narrow(cells) == cut.cells)
-            && locations.is_none_or(|locations| narrow(locations) == cut.locations)
-    };
-    let widths = match fingerprint {
-        Some(width) => {
-            // Checks the width with the smallest table that has it.
-            BlockedRankParams::new(1, 1, 1, narrow(width), 1)?;
-            narrow(width)..=narrow(width)
-        }
-        None => 8..=MAX_FINGERPRINT,
-    };
-    let fixed_cut =
-        cells.zip(locations).map(|(cells, locations)| (narrow(cells), narrow(locations)));
-    let cuts = |width: u32| -> alloc::vec::Vec<Cut> {
-        match fixed_cut {
-            Some((cells, locations)) => {
-                alloc::vec![Cut::new(width, cells.clamp(1, 64), locations.max(1))]
+    let words = block.map_or(LEAST_WORDS, |bits| narrow(bits) / 64);
+    // Checks block and width with the smallest table that has them.
+    let width = fingerprint.map_or(1, narrow);
+    BlockedRankParams::new(block.map_or(512, narrow), 1, 1, 1, width, 1)?;
+    let widths = fingerprint.map_or(1..=MAX_FINGERPRINT, |_| width..=width);
+    let cuts = |width: u32, ratio: f64| -> alloc::vec::Vec<Cut> {
+        match (cells, locations) {
+            (None, None) => Cut::near(words, width, ratio).collect(),
+            (cells, locations) => {
+                let ratio = locations.map_or(ratio, |locations| locations as f64 / 50.0);
+                let near = Cut::near(words, width, ratio).next().map_or(1, |cut| cut.cells);
+                let cells = cells.map_or(near, narrow).max(1);
+                let most = Shape::most_locations(words, cells, width).unwrap_or(0);
+                let locations = locations.map_or(most, narrow).max(1);
+                alloc::vec![Cut::new(words, width, cells, locations)]
             }
-            None => Cut::all(width).filter(settled).collect(),
         }
     };
-    let least_blocks = |cut: &Cut| libm::ceil(keys as f64 / cut.load).max(1.0);
     match (goal.size, goal.budget()) {
         (Size::Rate(asked), _) => {
             let identities = -1.0 / libm::expm1(libm::log1p(-asked) / keys as f64);
+            let per_key = identities / keys as f64;
             let mut best: Option<(f64, Cut, u64)> = None;
             for width in widths {
-                for cut in cuts(width) {
-                    let per_block = f64::from(cut.locations) * libm::exp2(f64::from(width));
-                    let wanted = libm::ceil(identities / per_block);
-                    let number =
-                        blocks.map_or(least_blocks(&cut).max(wanted), |blocks| blocks as f64);
-                    let load = keys as f64 / number;
-                    let fits = number * per_block >= identities
-                        && number * per_block <= MAX_UNIVERSE as f64;
-                    let bits = cut.bits(load.max(1e-9)) * keys as f64;
+                // Locations for each key.
+                let ratio = per_key / libm::exp2(f64::from(width));
+                let is_narrow = width > 1 && ratio < 0.4;
+                if fingerprint.is_none() && (is_narrow || ratio > MOST_RATIO) {
+                    continue;
+                }
+                for cut in cuts(width, ratio.min(2.0)) {
+                    let wanted = libm::ceil(identities / cut.per_block());
+                    let least = libm::ceil(keys as f64 / cut.load).max(1.0);
+                    let number = blocks.map_or(least.max(wanted), |blocks| blocks as f64);
+                    let all = number * cut.per_block();
+                    let bits = cut.bits((keys as f64 / number).max(1e-9));
+                    let fits = all >= identities && all <= MAX_UNIVERSE as f64;
                     if fits && best.is_none_or(|(fewest, ..)| bits < fewest) {
                         best = Some((bits, cut, number as u64));
                     }
                 }
             }
-            let nearest = rate_of(MAX_UNIVERSE as f64, keys);
+            let widest = libm::exp2(f64::from(MAX_FINGERPRINT)) * MOST_RATIO * keys as f64;
+            let nearest = rate_of(widest.min(MAX_UNIVERSE as f64), keys);
             let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
-            let (_, cut, number) = best.ok_or(unreachable)?;
+            let (_, cut, mut number) = best.ok_or(unreachable)?;
+            // A listed key takes far more than a cell. Where too few are expected behind for a
+            // level of blocks, there are enough blocks in front that hardly one is listed.
+            let listed = |number: u64| {
+                model::expected_behind((number, cut.locations, cut.cells), keys as f64, 1.0)
+            };
+            while blocks.is_none() && (RARE..BLOCKS_FROM).contains(&listed(number)) {
+                number += 1;
+            }
             cut.build(number, keys)
         }
         (_, budget) => {
             let bits = budget.unwrap_or(0) as f64 / keys as f64;
             let mut best: Option<(f64, Cut, u64)> = None;
             let mut least = f64::INFINITY;
-            for cut in widths.flat_map(cuts) {
+            for cut in widths.flat_map(|width| {
+                [0.7, 0.9, 1.1, 1.3, 1.5].into_iter().flat_map(move |ratio| cuts(width, ratio))
+            }) {
                 least = least.min(cut.bits(cut.load));
                 let number = match blocks {
                     Some(blocks) => blocks as f64,
@@ -226,8 +269,7 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
                         libm::floor(keys as f64 / load).max(1.0)
                     }
                 };
-                let identities =
-                    number * f64::from(cut.locations) * libm::exp2(f64::from(cut.fingerprint));
+                let identities = number * cut.per_block();
                 let fits =
                     keys as f64 / number <= cut.load * 1.0001 && identities <= MAX_UNIVERSE as f64;
                 if fits && best.is_none_or(|(most, ..)| identities > most) {
@@ -237,68 +279,71 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
             let too_few = PlanError::TooFewBits { kind, asked: bits, least };
             let (_, cut, mut number) = best.ok_or_else(|| too_few.clone())?;
             // The size of the back table was an estimate; blocks are dropped until all of it fits.
+            let block_bits = f64::from(64 * words);
             while number > 0 {
                 let params = cut.build(number, keys)?;
                 let excess = predict(&params, keys).bits_per_key - bits;
                 if excess <= 0.0 || blocks.is_some() {
                     return Ok(params);
                 }
-                number = number.saturating_sub(libm::ceil(excess * keys as f64 / 512.0) as u64);
+                number =
+                    number.saturating_sub(libm::ceil(excess * keys as f64 / block_bits) as u64);
             }
             Err(too_few)
         }
     }
 }
 
+/// Predictions are made for no more entries of the list; no memory holds as many.
+const MOST_LISTED: f64 = (1_u64 << 50) as f64;
+
 /// What a filter with these params will do when it holds `keys` keys, after growing if it must.
 pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
     let mut grown = *params;
     while keys > grown.room()
-        && spilled(&grown, keys) * keys as f64 >= model::most_in_back(grown.capacity()) as f64
+        && grown.expected(keys).last() > Some(grown.most_listed() as f64)
         && let Ok(larger) = grown.grown()
     {
         grown = larger;
     }
-    level(&grown, keys)
-}
-
-/// The share of keys that are in the back table.
-fn spilled(params: &BlockedRankParams, keys: u64) -> f64 {
-    let load = keys as f64 / params.blocks() as f64;
-    model::spilled_keys(load, params.locations(), params.cells())
-}
-
-/// What blocks do, with their back table.
-fn level(params: &BlockedRankParams, keys: u64) -> Prediction {
-    let load = keys as f64 / params.blocks() as f64;
-    let share = spilled(params, keys);
-    let strangers = model::spilled_strangers(load, params.locations(), params.cells());
-    let in_back = libm::round(share * keys as f64) as u64;
-    let (back, own) = match params.second() {
-        Some(second) => (level(&second, in_back), Back::OWN_BITS),
-        None => (RankIndexed::predict(&params.last(), in_back), 0),
-    };
-    let back_bits = libm::round(back.bits_per_key * in_back.max(1) as f64) + own as f64;
+    let params = &grown;
+    // Lines that a key costs which is looked up in the list: a search by halves.
+    let listed = params.expected(keys).last().unwrap_or(0.0).min(MOST_LISTED);
+    let of_list = libm::log2(listed + 1.0) + 1.0;
+    let own = OWN_BITS * (params.levels().count() as u64 - 1);
+    let mut bits = (Overflow::planned_bits(listed) + own) as f64;
+    let (mut per_hit, mut per_miss, mut per_insert) = (of_list, of_list, of_list);
+    let levels: alloc::vec::Vec<_> = params.levels().zip(params.expected(keys)).collect();
+    for (level, here) in levels.into_iter().rev() {
+        let load = here / level.blocks as f64;
+        let Level { locations, cells, .. } = level;
+        // In a large block a question reads three places.
+        let lines = f64::from((level.words() / LEAST_WORDS).min(3));
+        per_hit = lines + model::behind(load, locations, cells) * per_hit;
+        per_miss = lines + model::absent_behind(load, locations, cells) * per_miss;
+        per_insert = lines + touched_while_filling(&level, here) * per_insert;
+        bits += level.bits() as f64;
+    }
     let per_key = |bits: f64| bits / keys.max(1) as f64;
     Prediction {
         rate: rate_of(params.universe() as f64, keys),
         rate_spread: power_spread(params.universe(), keys, 1),
-        bits_per_key: per_key(params.bits().next_multiple_of(Line::BITS) as f64 + back_bits),
-        wire_bits_per_key: per_key(sections::planned_bytes(params, in_back) * 8.0),
-        blocks_per_insert: 1.0 + touched_while_filling(params, keys) * back.blocks_per_insert,
-        blocks_per_hit: 1.0 + share * back.blocks_per_hit,
-        blocks_per_miss: 1.0 + strangers * back.blocks_per_miss,
-        overflow: Some(share * keys as f64),
+        bits_per_key: per_key(bits),
+        wire_bits_per_key: per_key(sections::planned_bytes(params, listed) * 8.0),
+        blocks_per_insert: per_insert,
+        blocks_per_hit: per_hit,
+        blocks_per_miss: per_miss,
+        overflow: Some(params.expected(keys).nth(1).unwrap_or(0.0)),
     }
 }
 
 /// The share of insertions that touch the back table, averaged while the filter fills.
-fn touched_while_filling(params: &BlockedRankParams, keys: u64) -> f64 {
+fn touched_while_filling(level: &Level, keys: f64) -> f64 {
     const STEPS: u32 = 32;
     let at = |step: u32| {
         let share = (f64::from(step) + 0.5) / f64::from(STEPS);
-        let load = keys as f64 / params.blocks() as f64 * share;
-        model::touching_inserts(load, params.locations(), params.cells())
+        let load = keys / level.blocks as f64 * share;
+        model::touching_inserts(load, level.locations, level.cells)
     };
     (0..STEPS).map(at).sum::<f64>() / f64::from(STEPS)
 }

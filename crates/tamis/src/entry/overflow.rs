@@ -5,6 +5,7 @@
 //! one key inserted many times, or far more keys than planned come here.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{ENTRY_BYTES, Entry};
 use crate::spec::Budget;
@@ -65,11 +66,22 @@ impl Overflow {
         }
     }
 
-    /// The entries whose identities are in a range.
-    pub(crate) fn range(&self, identities: core::ops::Range<u64>) -> &[Entry] {
+    /// Where the entries are whose identities are in a range.
+    fn places(&self, identities: Range<u64>) -> Range<usize> {
         let from = self.entries.partition_point(|entry| entry.identity < identities.start);
-        let to = self.entries.partition_point(|entry| entry.identity < identities.end);
-        &self.entries[from..to]
+        let rest = &self.entries[from..];
+        from..from + rest.partition_point(|entry| entry.identity < identities.end)
+    }
+
+    /// The entries whose identities are in a range.
+    pub(crate) fn range(&self, identities: Range<u64>) -> &[Entry] {
+        &self.entries[self.places(identities)]
+    }
+
+    /// Removes the entries whose identities are in a range.
+    pub(crate) fn drain(&mut self, identities: Range<u64>) -> alloc::vec::Drain<'_, Entry> {
+        let places = self.places(identities);
+        self.entries.drain(places)
     }
 
     /// All entries, in order.

@@ -52,7 +52,6 @@ pub(crate) mod model;
 pub(crate) mod optimise;
 mod params;
 mod plan;
-pub(crate) mod raw;
 mod sections;
 mod store;
 pub(crate) mod table;

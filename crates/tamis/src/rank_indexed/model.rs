@@ -97,13 +97,6 @@ impl Layout {
         u64::from(self.level1) + u64::from(self.level2) + u64::from(self.level3)
     }
 
-    /// The cells of all buckets and extensions.
-    pub(crate) fn all_cells(&self) -> u64 {
-        let cells = |level: u32, records: u64| u64::from(level) * records;
-        let extensions = cells(self.level2, self.second) + cells(self.level3, self.third);
-        cells(self.level1, self.buckets) + self.groups * extensions
-    }
-
     /// U. It is a float, because U of a layout that was not planned here may exceed 64 bits.
     pub fn identities(&self) -> f64 {
         libm::ldexp(

@@ -56,21 +56,21 @@ impl RankParams {
 
     /// These params, or ones with more capacity if `keys` keys need it: as much as there is a
     /// layout for.
-    pub(super) fn with_room_for(&self, keys: u64, narrowest: u32) -> Self {
+    pub(super) fn with_room_for(&self, keys: u64) -> Self {
         if self.capacity() >= keys {
             return *self;
         }
         // Planning takes long, so one step is tried first; several steps can move the cut of
         // identities further.
-        let at_once = self.with_capacity(keys, narrowest);
-        at_once.unwrap_or_else(|_| self.grown_to(keys, narrowest))
+        let at_once = self.with_capacity(keys);
+        at_once.unwrap_or_else(|_| self.grown_to(keys))
     }
 
     /// What these params become when `keys` keys come one by one.
-    fn grown_to(&self, keys: u64, narrowest: u32) -> Self {
+    fn grown_to(&self, keys: u64) -> Self {
         let mut params = *self;
         while params.capacity() < keys
-            && let Ok(larger) = params.with_capacity(grown_capacity(params.capacity()), narrowest)
+            && let Ok(larger) = params.with_capacity(grown_capacity(params.capacity()))
         {
             params = larger;
         }
@@ -78,15 +78,11 @@ impl RankParams {
     }
 
     /// The same identities with room for `capacity` keys, in the fewest bits. Identities may be
-    /// cut elsewhere: into twice the buckets with fingerprints one bit shorter, down to
-    /// `narrowest` bits, or the other way round, as long as that saves bits.
-    pub(super) fn with_capacity(
-        &self,
-        capacity: u64,
-        narrowest: u32,
-    ) -> Result<Self, InvalidParam> {
+    /// cut elsewhere: into twice the buckets with fingerprints one bit shorter, or
+    /// the other way round, as long as that saves bits.
+    pub(super) fn with_capacity(&self, capacity: u64) -> Result<Self, InvalidParam> {
         let finer = core::iter::successors(Some(self.layout()), |layout| {
-            (layout.fingerprint > narrowest).then(|| Layout {
+            (layout.fingerprint > 1).then(|| Layout {
                 buckets: layout.buckets * 2,
                 groups: layout.groups * 2,
                 fingerprint: layout.fingerprint - 1,
@@ -160,7 +156,7 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
 /// What a table with these params will do when it holds `keys` keys, after growing if it must.
 pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction {
     let (cells, often) = expected_cells(params.universe(), keys, mode);
-    let grown = params.grown_to(libm::round(cells + often) as u64, 1);
+    let grown = params.grown_to(libm::round(cells + often) as u64);
     let layout = grown.layout();
     let rate = model::rate(&layout, keys);
     // If no layout has room for all, the overflow takes the rest: at most one entry for each

@@ -28,6 +28,12 @@ impl<'a> Payload<'a> {
         Self { role, encoding: Encoding::Raw, decoded: bytes.len() as u64, bytes }
     }
 
+    /// The same, with bytes of its own.
+    pub(crate) fn into_owned<'b>(self) -> Payload<'b> {
+        let Self { role, encoding, decoded, bytes } = self;
+        Payload { role, encoding, decoded, bytes: Cow::Owned(bytes.into_owned()) }
+    }
+
     /// Entropy-coded bytes that decode into `decoded` bytes of memory.
     pub(crate) fn packed(role: u8, bytes: Vec<u8>, decoded: u64) -> Self {
         Self { role, encoding: Encoding::Packed, decoded, bytes: Cow::Owned(bytes) }

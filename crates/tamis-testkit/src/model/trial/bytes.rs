@@ -59,33 +59,13 @@ impl Trial {
     }
 
     pub(super) fn open(&mut self) -> Checked {
-        let bytes = self.held.filter.encode().to_vec();
-        self.open_bytes(bytes)
-    }
-
-    fn open_bytes(&mut self, bytes: Vec<u8>) -> Checked {
-        let shared: SharedBytes = Arc::new(bytes);
+        let shared: SharedBytes = Arc::new(self.held.filter.encode().to_vec());
         let opened = self.timed("open", |_| Held::make(|| AnyFilter::open(&shared)));
         let opened = opened.or_else(|error| broken("what is written can be opened", &error))?;
         self.same(&opened.filter)?;
         self.held = opened;
         self.shared.push(shared);
         Ok(())
-    }
-
-    pub(super) fn in_place(&mut self) -> Checked {
-        let Some(bytes) = subject::encode_in_place(&self.held.filter) else { return Ok(()) };
-        let read = match AnyFilter::decode(&bytes, Limits::default()) {
-            Ok(read) => read,
-            Err(error) => return broken("what is written can be read", &error),
-        };
-        self.same(&read)?;
-        ensure(
-            subject::encode_in_place(&read).as_ref() == Some(&bytes),
-            "equal bytes after reading back",
-            || "in the form that is opened in place".into(),
-        )?;
-        self.open_bytes(bytes)
     }
 
     /// Keeps a copy of the filter, with the layout that its memory is predicted from.

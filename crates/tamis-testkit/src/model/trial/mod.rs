@@ -155,7 +155,6 @@ impl Trial {
             Step::Encode => self.encode(None)?,
             Step::Pack(effort) => self.encode(Some(effort))?,
             Step::Open => self.open()?,
-            Step::InPlace => self.in_place()?,
             Step::Keep => self.keep(),
             Step::Patch => self.patch()?,
             Step::Portable => self.held.change(subject::make_portable),

@@ -3,12 +3,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::super::back::Back;
+use super::super::machine::fetch;
 use super::super::params::BlockedRankParams;
 use super::super::place::Place;
-use super::super::{block, many, model, plan, sections};
-use super::{Index, Inserted, Table, blocks_mut};
-use crate::bits::{AHEAD, OutOfMemory, Words, prefetch};
+use super::super::{block::Inserted, model, plan, sections};
+use super::Table;
+use super::blocks::Blocks;
+use crate::bits::{AHEAD, OutOfMemory};
 use crate::digest::Digest;
 use crate::entry::Entry;
 use crate::filter::{Count, Remove};
@@ -25,8 +26,6 @@ impl identities::Table for Table {
     const CAN: &'static [Operation] = identities::ALL;
     const REASON: &'static str =
         "one cache line a lookup, and keys can be removed and counted; the quickest of those";
-    /// A filter takes more memory than its model says if the packed table at the end grows: 0.07%
-    /// at ten million keys (records/2026-11-15-planner.md).
     const MARGINS: [f64; 2] = [1.002, identities::MARGINS[1]];
     const TRIMS: bool = false;
     type Params = BlockedRankParams;
@@ -55,7 +54,7 @@ impl identities::Table for Table {
         out.add("load", format_args!("lambda = n / m = {lambda:.3} keys a block"));
         let f = rate_of(params.universe() as f64, n);
         out.add("rate", format_args!("f = 1 - (1 - 1/U)^n = {f:.4e}"));
-        let share = model::spilled_keys(lambda, l, z);
+        let share = model::behind(lambda, l, z);
         out.add(
             "back table",
             format_args!("mean over l of P(Poisson(lambda (l+1)/L) >= Z) = {share:.5} of the keys"),
@@ -63,7 +62,11 @@ impl identities::Table for Table {
         let back = params.back_bits();
         out.add(
             "memory",
-            format_args!("512 m = {} bits, and {back} of the back table", params.bits()),
+            format_args!(
+                "{} m = {} bits, and {back} of the back table",
+                params.block(),
+                params.bits()
+            ),
         );
     }
 
@@ -76,155 +79,77 @@ impl identities::Table for Table {
     }
 
     fn new(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
-        let mut words = Words::zeroed(params.blocks() * 8)?;
-        let empty = block::empty(&params.shape());
-        words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
-        let back = Back::new(&params)?;
-        Ok(Self::of_parts(params, words, back))
+        Self::empty(params)
     }
 
-    /// The params as they are now: the packed table at the end grows by itself.
     fn params(&self) -> BlockedRankParams {
-        self.params.with_last(self.back.parts().1.params())
+        self.params
     }
 
     #[inline]
     fn place(&self, digest: Digest) -> Place {
-        self.cut.place(digest)
+        self.front.cut.place(digest)
     }
 
     #[inline]
     fn prefetch(&self, digest: Digest) {
-        prefetch(self.words.as_slice(), self.cut.block_of(digest) * 8);
+        fetch(self.front.words.as_slice(), &self.front.cut, digest);
     }
 
     #[inline]
     fn contains(&self, place: Place) -> bool {
-        let block = self.block(place.block);
-        match self.machine.find(block, &self.cut.shape, place.location, place.print) {
-            Some(here) => here,
-            None => self.back_contains(place),
-        }
+        self.front.contains(place)
     }
 
     fn count(&self, place: Place) -> u64 {
-        block::count(self.block(place.block), &self.cut.shape, place.location, place.print)
-            .unwrap_or_else(|| self.back.count(self.back_identity(place)))
+        self.front.count(place)
     }
 
     #[inline]
     fn insert(&mut self, place: Place, _: u64) -> Result<bool, Full> {
-        match self.insert_into_block(place) {
-            Inserted::Here(new) => Ok(new),
+        let front = &mut self.front;
+        match front.machine.insert(front.words.as_mut_slice(), &front.cut, place) {
+            Inserted::Here(is_new) => Ok(is_new),
             refused => self.insert_elsewhere(place, refused),
         }
     }
 
     #[inline]
     fn remove(&mut self, place: Place, _: Option<u64>) -> Result<(), Absent> {
-        let block = self.words.line_mut(place.block as usize);
-        let removed = self.machine.remove(block, &self.cut.shape, place.location, place.print);
-        self.settle(place, removed)
+        self.front.remove(place)
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), Full> {
-        for done in 0..entry.count {
-            let mut place = self.cut.place_of(entry.identity);
-            if self.lives_in_back(place)
-                && self.back.packed() >= self.grow_above
-                && self.grow_or_wait()
-            {
-                place = self.cut.place_of(entry.identity);
-            }
-            if self.lives_in_back(place) {
-                // The back table takes any count at once.
-                return self.back.add(self.back_entry(place, entry.count - done));
-            }
-            self.insert(place, 0)?;
-        }
+        self.front.add(self.front.cut.place_of(entry.identity), entry.count)?;
+        self.grow_if_crowded();
         Ok(())
     }
 
     fn take(&mut self, entry: Entry) -> Result<(), Absent> {
-        let place = self.cut.place_of(entry.identity);
-        for done in 0..entry.count {
-            if self.lives_in_back(place) {
-                self.back.take(self.back_entry(place, entry.count - done))?;
-                self.take_back(place.block);
-                break;
-            }
-            self.remove(place, None)?;
-        }
-        Ok(())
+        self.front.take(self.front.cut.place_of(entry.identity), entry.count)
     }
 
     fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
-        let back = self.back_entries();
-        let mut back = back.into_iter().peekable();
-        let mut cells = Vec::new();
-        for (number, block) in self.blocks().iter().enumerate() {
-            let number = number as u64;
-            cells.clear();
-            for location in 0..self.cut.shape.locations {
-                let chain = block::chain(block, &self.cut.shape, location);
-                let place = |(_, print)| Place { block: number, location, print };
-                cells.extend(chain.map(|cell| self.cut.identity(place(cell))));
-            }
-            cells.sort_unstable();
-            for run in cells.chunk_by(|a, b| a == b) {
-                // (Entries of the back table have higher locations, except in unchecked bytes.)
-                while let Some(entry) = back.next_if(|entry| entry.identity < run[0]) {
-                    take(entry);
-                }
-                take(Entry { identity: run[0], value: 0, count: run.len() as u64 });
-            }
-            let end = (number + 1) * self.cut.per_block();
-            while let Some(entry) = back.next_if(|entry| entry.identity < end) {
-                take(entry);
-            }
-        }
+        self.front.for_each_place(&mut |place, count| {
+            take(Entry { identity: self.front.cut.identity(place), value: 0, count });
+        });
     }
 
     fn clear(&mut self) {
-        let empty = block::empty(&self.cut.shape);
-        self.words.as_mut_slice().as_chunks_mut::<8>().0.fill(empty);
-        self.back.clear();
+        self.front.clear();
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        let shape = &self.cut.shape;
-        if !self.blocks().iter().all(|one| block::is_valid(one, shape)) {
-            return Err(Invalid("a block is not what an insertion or a removal leaves"));
-        }
-        self.back.validate()?;
-        let elsewhere = |identity: u64| self.lives_in_back(self.cut.place_of(identity));
-        let mut all_elsewhere = true;
-        self.back.for_each_entry(&mut |entry| {
-            all_elsewhere &= self.identity_of(entry.identity).is_some_and(elsewhere);
-        });
-        if !all_elsewhere {
-            return Err(Invalid("the back table holds what belongs to a block"));
-        }
-        let has_room = |number: u64| {
-            let index = Index::of(self.block(number), shape);
-            let free = u64::from(shape.cells.saturating_sub(index.len()));
-            index.threshold < shape.locations
-                && free >= self.back.count_between(self.elsewhere(number, index.threshold))
-        };
-        if (0..self.params.blocks()).any(has_room) {
-            return Err(Invalid("a block has room for what the back table holds"));
-        }
-        Ok(())
+        self.front.validate()
     }
 
     fn footprint(&self) -> u64 {
-        self.words.footprint() + self.back.footprint()
+        self.front.footprint()
     }
 
     /// Counted anew each time, so that nothing has to be read when a mapped file is opened.
     fn used(&self) -> u64 {
-        let cells = |block| u64::from(Index::of(block, &self.cut.shape).len());
-        self.blocks().iter().map(cells).sum::<u64>() + self.back.used()
+        self.front.used()
     }
 
     /// The cells in use, as a share of those of the blocks.
@@ -233,24 +158,18 @@ impl identities::Table for Table {
         (self.used() as f64 / cells as f64).min(1.0)
     }
 
-    /// The entries of the back table: about 5% of the keys when all planned keys are in, and more
+    /// The entries of the back table: about 6% of the keys when all planned keys are in, and more
     /// with wide fingerprints.
     fn overflow(&self) -> u64 {
-        self.back.used()
+        self.front.back.used()
     }
 
     fn lines_to_contain(&self, place: Place) -> u32 {
-        1 + if self.lives_in_back(place) {
-            self.back.lines_to_contain(self.back_identity(place))
-        } else {
-            0
-        }
+        self.front.lines_to_contain(place)
     }
 
     fn lines_to_insert(&self, place: Place) -> u32 {
-        let index = Index::of(self.block(place.block), &self.cut.shape);
-        let back = place.location >= index.threshold || index.len() == self.cut.shape.cells;
-        1 + if back { self.back.lines_to_insert(self.back_identity(place)) } else { 0 }
+        self.front.lines_to_insert(place)
     }
 
     fn grown(&self) -> Result<Self, ResizeError> {
@@ -264,15 +183,20 @@ impl identities::Table for Table {
     fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
         let params = self.params().coarser(dropped).ok()?;
         Some(self.rebuilt(params, dropped).and_then(|mut table| {
-            // In one step, because every step of growing plans anew.
-            table.back.settle(other.packed());
             table.add_all(other, other_dropped)?;
             Ok(table)
         }))
     }
 
     fn sections(&self) -> Vec<Payload<'_>> {
-        sections::encode(self)
+        if !self.front.lags() {
+            return sections::encode(self);
+        }
+        // Equal contents have equal bytes, so a copy is written in which all runs are where they
+        // fit.
+        let mut copy = self.clone();
+        copy.front.bring_back();
+        sections::encode(&copy).into_iter().map(Payload::into_owned).collect()
     }
 
     fn decode(frame: &mut Frame<'_>, params: BlockedRankParams) -> Result<Self, WireError> {
@@ -288,28 +212,30 @@ impl identities::Table for Table {
     }
 
     fn decoded_bytes(params: &BlockedRankParams) -> u64 {
-        (params.bits() + params.back_bits()).div_ceil(8)
+        (params.bits() + params.back_bits()) / 8
     }
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
-        let mut waiting = Waiting::new(self);
+        let Blocks { words, cut, machine, .. } = &self.front;
+        self.prefetch_first(digests);
+        let mut waiting = Waiting::new(&self.front);
         let mut from = 0;
         while let Some((number, place)) =
-            self.machine.find_many(self.blocks(), &self.cut, (digests, &mut *answers), from)
+            machine.find_many(words.as_slice(), cut, digests, &mut *answers, from)
         {
             waiting.push(number, place, answers);
             from = number + 1;
         }
-        waiting.settle(answers);
+        waiting.answer(answers);
     }
 
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
-        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
+        self.prefetch_first(digests);
         let mut from = 0;
-        while let Some((number, place, refused)) =
-            self.machine.insert_many(blocks_mut(&mut self.words), &self.cut, digests, from)
-        {
+        while let Some((number, place, refused)) = {
+            let Blocks { words, cut, machine, .. } = &mut self.front;
+            machine.insert_many(words.as_mut_slice(), cut, digests, from)
+        } {
             self.insert_elsewhere(place, refused).map_err(|full| (number, full))?;
             from = number + 1;
         }
@@ -317,12 +243,14 @@ impl identities::Table for Table {
     }
 
     fn remove_many(&mut self, digests: &[Digest]) -> u64 {
-        many::fetch(self.blocks(), &self.cut, &digests[..AHEAD.min(digests.len())]);
+        self.prefetch_first(digests);
+        self.front.lags = true;
         let (mut from, mut absent) = (0, 0);
-        while let Some((number, place, removed)) =
-            self.machine.remove_many(blocks_mut(&mut self.words), &self.cut, digests, from)
-        {
-            absent += u64::from(self.settle(place, removed).is_err());
+        while let Some((number, place, removed)) = {
+            let Blocks { words, cut, machine, .. } = &mut self.front;
+            machine.remove_many(words.as_mut_slice(), cut, digests, from)
+        } {
+            absent += u64::from(self.front.after_removal(place, removed).is_err());
             from = number + 1;
         }
         digests.len() as u64 - absent
@@ -340,36 +268,52 @@ impl identities::Table for Table {
 impl identities::Removes for Table {}
 impl identities::Counts for Table {}
 
+impl Table {
+    /// Inserts what its block has refused.
+    fn insert_elsewhere(&mut self, place: Place, refused: Inserted) -> Result<bool, Full> {
+        let is_new = self.front.insert_elsewhere(place, refused)?;
+        self.grow_if_crowded();
+        Ok(is_new)
+    }
+
+    /// Starts fetching the first blocks of a batch.
+    fn prefetch_first(&self, digests: &[Digest]) {
+        for &digest in &digests[..AHEAD.min(digests.len())] {
+            identities::Table::prefetch(self, digest);
+        }
+    }
+}
+
 /// How many questions may wait for the memory of the back table.
 const WAITING: usize = 8;
 
 /// Questions for the back table, which wait until its memory has been fetched.
 struct Waiting<'a> {
-    table: &'a Table,
+    front: &'a Blocks,
     /// Numbers of answers, and identities of the back table.
     questions: [(usize, u64); WAITING],
     len: usize,
 }
 
 impl<'a> Waiting<'a> {
-    fn new(table: &'a Table) -> Self {
-        Self { table, questions: [(0, 0); WAITING], len: 0 }
+    fn new(front: &'a Blocks) -> Self {
+        Self { front, questions: [(0, 0); WAITING], len: 0 }
     }
 
     #[inline]
     fn push(&mut self, number: usize, place: Place, answers: &mut [bool]) {
         if self.len == WAITING {
-            self.settle(answers);
+            self.answer(answers);
         }
-        let identity = self.table.back_identity(place);
-        self.table.back.prefetch(identity);
+        let identity = self.front.behind(place);
+        self.front.back.prefetch(identity);
         self.questions[self.len] = (number, identity);
         self.len += 1;
     }
 
-    fn settle(&mut self, answers: &mut [bool]) {
+    fn answer(&mut self, answers: &mut [bool]) {
         for &(number, identity) in &self.questions[..self.len] {
-            answers[number] = self.table.back.contains(identity);
+            answers[number] = self.front.back.contains(identity);
         }
         self.len = 0;
     }

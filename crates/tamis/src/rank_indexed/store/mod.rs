@@ -81,11 +81,6 @@ impl Store {
         Self { shape, words }
     }
 
-    /// All memory.
-    pub(super) fn as_words(&self) -> &Words {
-        &self.words
-    }
-
     /// Bits of heap memory held.
     pub(super) fn footprint(&self) -> u64 {
         self.words.footprint()

@@ -332,7 +332,7 @@ impl<V: Variant> identities::Table for Table<V> {
     fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
         let coarse = self.params.coarser(dropped).ok()?;
         // If no layout has room for all, the overflow takes what finds no cell.
-        let params = coarse.with_room_for(self.used().saturating_add(other.used()), 1);
+        let params = coarse.with_room_for(self.used().saturating_add(other.used()));
         Some(self.rebuilt(params, dropped).and_then(|mut table| {
             table.add_all(other, other_dropped)?;
             Ok(table)

@@ -70,8 +70,6 @@ pub struct Table<V> {
     grow_at: u64,
     /// The table grows when the overflow has more entries.
     overflow_limit: u64,
-    /// Growing makes fingerprints no narrower than this.
-    narrowest: u32,
 }
 
 impl<V: Variant> Table<V> {
@@ -80,39 +78,15 @@ impl<V: Variant> Table<V> {
     pub(super) fn of_parts(params: RankParams, parts: (Words, u64, Overflow)) -> Self {
         let (words, cells, overflow) = parts;
         let (store, grow_at) = (Store::of_words(&params.layout(), words), params.capacity());
-        let (overflow_limit, narrowest) = (0, 1);
-        let mut table = Self {
-            params,
-            variant: PhantomData,
-            store,
-            cells,
-            overflow,
-            grow_at,
-            overflow_limit,
-            narrowest,
-        };
+        let (variant, overflow_limit) = (PhantomData, 0);
+        let mut table = Self { params, variant, store, cells, overflow, grow_at, overflow_limit };
         table.reset_overflow_limit();
         table
-    }
-
-    /// The same, whose fingerprints become no narrower than this when it grows.
-    pub(crate) fn no_narrower_than(self, narrowest: u32) -> Self {
-        Self { narrowest, ..self }
-    }
-
-    /// All memory except the overflow, the cells in use, and the overflow.
-    pub(crate) fn parts(&self) -> (&Words, u64, &Overflow) {
-        (self.store.as_words(), self.cells, &self.overflow)
     }
 
     /// The overflow, to write while a table is read.
     pub(crate) fn overflow_mut(&mut self) -> &mut Overflow {
         &mut self.overflow
-    }
-
-    #[inline]
-    pub(crate) fn prefetch_place(&self, place: Place) {
-        self.store.prefetch(place.bucket);
     }
 
     /// Where an identity belongs.
@@ -217,15 +191,6 @@ impl<V: Variant> Table<V> {
         self.place_of(place.identity)
     }
 
-    /// Lays the table out anew if it holds more than it has room for, or would with `more` more.
-    pub(crate) fn settle(&mut self, more: u64) {
-        if self.used().saturating_add(more) > self.params.capacity() {
-            self.lay_out_for(self.used().saturating_add(more));
-        } else if self.overflow.len() as u64 > self.tolerated() {
-            self.relieve();
-        }
-    }
-
     /// Lays a table with a long overflow out anew: for more keys if it is nearly full, or with the
     /// levels that a plan would choose if it has others. If neither applies, an adversary chose
     /// keys of one bucket, and more memory would not help.
@@ -239,13 +204,13 @@ impl<V: Variant> Table<V> {
     /// layout it has, or there is no memory, returns false and only allows a longer overflow.
     fn lay_out_for(&mut self, capacity: u64) -> bool {
         let params = if capacity > self.params.capacity() {
-            self.params.with_room_for(capacity, self.narrowest)
+            self.params.with_room_for(capacity)
         } else {
-            self.params.with_capacity(capacity, self.narrowest).unwrap_or(self.params)
+            self.params.with_capacity(capacity).unwrap_or(self.params)
         };
         let other = Some(params).filter(|params| *params != self.params);
         if let Some(Ok(table)) = other.map(|params| self.rebuilt(params, 0)) {
-            *self = table.no_narrower_than(self.narrowest);
+            *self = table;
             return true;
         }
         self.overflow_limit = self.overflow_limit.max(2 * self.overflow.len() as u64);
@@ -264,7 +229,7 @@ impl<V: Variant> Table<V> {
 
     /// The same content, laid out for `capacity` keys.
     pub(super) fn resized(&self, capacity: u64) -> Result<Self, ResizeError> {
-        Ok(self.rebuilt(self.params.with_capacity(capacity.max(1), 1)?, 0)?)
+        Ok(self.rebuilt(self.params.with_capacity(capacity.max(1))?, 0)?)
     }
 
     /// The same content under other params, whose universe is 2^`dropped` times smaller.
@@ -370,49 +335,6 @@ impl<V: Variant> Table<V> {
                 Err(at) => entries.insert(at, *entry),
             }
         }
-    }
-
-    /// The sum of the counts of all identities in a range.
-    pub(crate) fn count_between(&self, range: Range<u64>) -> u64 {
-        let width = self.params.layout().fingerprint;
-        let in_cells = range.clone().step_by(1 << width).map(|start| {
-            let place = self.place_of(start);
-            let chain_start = start >> width << width;
-            bucket::chain(self.store.bucket(place.bucket), place.location)
-                .filter(|(_, content)| range.contains(&(chain_start + content.print)))
-                .count() as u64
-        });
-        let in_cells = in_cells.sum();
-        let overflow = self.overflow.range(range.clone()).iter().map(|entry| entry.count);
-        overflow.fold(in_cells, u64::saturating_add)
-    }
-
-    /// Removes all identities of a range if they fit into `gone`. Writes them there, less the
-    /// first of the range, and returns how many.
-    pub(crate) fn remove_all(&mut self, range: Range<u64>, gone: &mut [u32]) -> Option<usize> {
-        if self.count_between(range.clone()) > gone.len() as u64 {
-            return None;
-        }
-        let mut count = 0;
-        while let Some(identity) = self.first_between(range.clone()) {
-            *gone.get_mut(count)? = (identity - range.start) as u32;
-            self.remove(self.place_of(identity), None).ok()?;
-            count += 1;
-        }
-        Some(count)
-    }
-
-    /// An identity of a range that is in.
-    fn first_between(&self, range: Range<u64>) -> Option<u64> {
-        let width = self.params.layout().fingerprint;
-        let in_cells = range.clone().step_by(1 << width).find_map(|start| {
-            let place = self.place_of(start);
-            let chain_start = start >> width << width;
-            bucket::chain(self.store.bucket(place.bucket), place.location)
-                .map(|(_, content)| chain_start + content.print)
-                .find(|identity| range.contains(identity))
-        });
-        in_cells.or_else(|| self.overflow.range(range).first().map(|entry| entry.identity))
     }
 
     /// Whether two cells may follow each other in a chain.

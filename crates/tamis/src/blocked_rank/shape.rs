@@ -1,0 +1,129 @@
+//! How a block is cut: chain locations, cells, and fingerprints of any width, without padding.
+//!
+//! ```text
+//! bit 0                                                                                last bit
+//! | occupied (L bits) | Z fingerprints of w bits, side by side | spare (zeros) | ends (Z bits) |
+//! ```
+#![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
+
+use crate::bits::low;
+
+/// The fewest words of a block: a cache line. Frozen.
+pub(super) const LEAST_WORDS: u32 = 8;
+/// The most words of a block: a page. Frozen.
+pub(super) const MOST_WORDS: u32 = 512;
+/// The widest fingerprint of any block. Frozen.
+pub(super) const MAX_WIDTH: u32 = 48;
+
+/// The fewest bits that a window has: a word from any byte on, less up to seven bits. Frozen.
+const WINDOW: u32 = 57;
+
+/// How a block is cut, with what every operation needs, computed once.
+///
+/// Several fingerprints are compared at once. A word of them is a *window*, and each of its
+/// fingerprints a *lane*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) words: u32,
+    pub(super) locations: u32,
+    pub(super) cells: u32,
+    /// Bits of a fingerprint.
+    pub(super) width: u32,
+    /// The fingerprints of a window.
+    pub(super) lanes: u32,
+    /// The lowest bit of every lane.
+    ones: u64,
+    /// The highest bit of every lane.
+    tops: u64,
+    /// The bits of the first lane.
+    pub(super) mask: u64,
+    /// The bits of the last two words of a block that do not belong to the map of ends.
+    pub(super) not_ends: [u64; 2],
+}
+
+impl Shape {
+    /// A block of `words` words with `locations` locations and `cells` cells of `width` bits; they
+    /// must [fit](Self::most_locations).
+    pub(super) fn new(words: u32, locations: u32, cells: u32, width: u32) -> Self {
+        let lanes = WINDOW / width;
+        let ones = (0..lanes).fold(0, |ones, lane| ones | 1 << (lane * width));
+        let (tops, mask) = (ones << (width - 1), low(width));
+        let not_ends = [low(128 - cells.clamp(64, 128)), low(64 - cells.min(64))];
+        Self { words, locations, cells, width, lanes, ones, tops, mask, not_ends }
+    }
+
+    /// The most locations of a block with `cells` cells; `None` if the cells do not fit.
+    ///
+    /// In one or two lines a map of bits takes a word a line. So there are at most 64 locations
+    /// and cells for each of these lines.
+    pub(super) fn most_locations(words: u32, cells: u32, width: u32) -> Option<u32> {
+        let most = if words <= 2 * LEAST_WORDS { words * 8 } else { u32::MAX };
+        let left = (64 * words).checked_sub(cells.checked_mul(width + 1)?)?;
+        Some(left.min(most)).filter(|&left| left > 0 && cells <= most)
+    }
+
+    /// The first bit of a cell.
+    #[inline(always)]
+    pub(super) fn at(&self, cell: u32) -> u32 {
+        self.locations + cell * self.width
+    }
+
+    /// The first bit of the map of ends.
+    pub(super) fn ends_at(&self) -> u32 {
+        64 * self.words - self.cells
+    }
+
+    /// The bits of the first lanes of a window.
+    #[inline(always)]
+    pub(super) fn first_lanes(&self, lanes: u32) -> u64 {
+        !(u64::MAX << (lanes * self.width))
+    }
+
+    /// The highest bits of the lanes that equal `print`. Bits beyond the last lane do not matter.
+    #[inline(always)]
+    pub(super) fn equal(&self, window: u64, print: u64) -> u64 {
+        let differs = window ^ print.wrapping_mul(self.ones);
+        // The sum has the highest bit of a lane if one of the others differs. No lane carries into
+        // the next.
+        let others = (differs & !self.tops).wrapping_add(self.tops - self.ones);
+        !(others | differs) & self.tops
+    }
+
+    /// The highest bits of the lanes that are at most `print`.
+    #[inline(always)]
+    pub(super) fn at_most(&self, window: u64, print: u64) -> u64 {
+        let wanted = print.wrapping_mul(self.ones);
+        // The difference keeps the highest bit of a lane if its other bits are at most those of
+        // `print`. No lane borrows from the next.
+        let others = (wanted | self.tops).wrapping_sub(window & !self.tops);
+        (!window & wanted | !(window ^ wanted) & others) & self.tops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_compared_as_numbers() {
+        let mut random = crate::digest::Digest(1);
+        for width in 1..=MAX_WIDTH {
+            let shape = Shape::new(8, 1, 1, width);
+            for _ in 0..2000 {
+                random = crate::digest::Digest(random.word(3));
+                let window = random.word(1) & random.word(2) | random.word(4) >> 40;
+                let print = match random.0 & 3 {
+                    0 => window & low(width),
+                    1 => (window >> ((shape.lanes - 1) * width)) & low(width),
+                    _ => random.word(5) & low(width),
+                };
+                for lane in 0..shape.lanes {
+                    let held = window >> (lane * width) & low(width);
+                    let top = 1 << (lane * width + width - 1);
+                    assert_eq!(shape.equal(window, print) & top != 0, held == print);
+                    assert_eq!(shape.at_most(window, print) & top != 0, held <= print);
+                }
+            }
+        }
+    }
+}
