@@ -1,38 +1,67 @@
-//! Bits per key against nanoseconds per miss, as SVG.
+//! Bits per key against nanoseconds, as SVG, of filters with equal rates. Ours are round, rivals
+//! square.
 
 use tamis_report::plot::{Axis, Mark, Plot, Point, Series};
 
-use crate::lineup::Side;
-use crate::row::{MISS, Row};
+use crate::readme::{Speed, label};
+use crate::record::{Operation, Record, Row, Side};
 
-/// The chart. What has no memory or no time for a miss is left out. Ours are round, rivals square,
-/// floors are lines across; bars are quartiles.
-pub(crate) fn svg(title: &str, rows: &[Row]) -> String {
-    let across = Axis::log("memory held, bits per key");
-    let plot = Plot::new(title, across, Axis::log("time of a miss, ns (bars: quartiles)"));
-    let on = |side: Side| rows.iter().filter(move |row| row.entry.side == side).enumerate();
-    let series = on(Side::Ours).chain(on(Side::Rival)).chain(on(Side::Floor));
-    series.filter_map(|(number, row)| series_of(row, number)).fold(plot, Plot::with).svg()
-}
+/// The number of the grey, which no filter has.
+const GREY: usize = 7;
 
-fn series_of(row: &Row, number: usize) -> Option<Series> {
-    let miss = row.times[MISS]?;
-    let point =
-        Point { x: row.bits_per_key, y: miss.median, interval: Some((miss.low, miss.high)) };
-    let name = format!("{} ({})", row.entry.name, percent(row.rate.measured));
-    Some(match row.entry.side {
-        Side::Ours => Series::marks(name, [point]).coloured(number),
-        Side::Rival => Series::marks(name, [point]).coloured(number).marked(Mark::Square),
-        Side::Floor => {
-            let name = format!("floor: {}", row.entry.name);
-            Series::level(name, miss.median).coloured(7).dashed(number + 1)
+/// The time of a question, half of them hits. A line leads to a ring: the same in batches.
+pub fn questions(record: &Record) -> String {
+    let mean = |row: &Row, hit, miss| Some(f64::midpoint(row.median(hit)?, row.median(miss)?));
+    let rows = Speed::of(record).equal;
+    let mut marks = Vec::new();
+    let mut lines = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        let at = |ns: f64| Point { x: row.bits_per_key, y: ns, interval: None };
+        let Some(one_by_one) = mean(row, Operation::Hit, Operation::Miss).map(at) else { continue };
+        marks.push(series(&rows, number, one_by_one));
+        if let Some(batches) = mean(row, Operation::BatchHit, Operation::BatchMiss).map(at) {
+            // What is not a number ends a line.
+            lines.extend([one_by_one, batches, at(f64::NAN)]);
         }
-    })
+    }
+    // Below the marks, which cover the rings at the upper ends.
+    let lines = Series::line("the same in batches", lines).marked(Mark::Ring).coloured(GREY);
+    let plot = plot("A question, half of them hits", "a question, ns", &rows).with(lines);
+    marks.into_iter().fold(plot, Plot::with).svg()
 }
 
-/// With two digits that count.
-fn percent(rate: f64) -> String {
-    let percent = rate * 100.0;
-    let places = if percent > 0.0 { (1.0 - percent.log10().floor()).max(0.0) as usize } else { 0 };
-    format!("{percent:.places$}%")
+/// The time of a step of churn, of filters that remove.
+pub fn churn(record: &Record) -> String {
+    let equal = Speed::of(record).equal;
+    let removes = |row: &Row| row.ns.contains_key(&Operation::Churn);
+    let rows: Vec<&Row> = equal.iter().copied().filter(|row| removes(row)).collect();
+    let mut plot = plot("A step of churn", "remove, insert, hit and miss, ns", &rows);
+    for (number, row) in equal.iter().enumerate() {
+        if let Some(timing) = row.ns.get(&Operation::Churn) {
+            let interval = Some((timing.low, timing.high));
+            let point = Point { x: row.bits_per_key, y: timing.median, interval };
+            plot = plot.with(series(&equal, number, point));
+        }
+    }
+    plot.svg()
+}
+
+fn plot(what: &str, up: &str, rows: &[&Row]) -> Plot {
+    let rates = rows.iter().map(|row| row.measured_rate() * 100.0);
+    let least = rates.clone().fold(f64::MAX, f64::min);
+    let most = rates.fold(0.0, f64::max);
+    let title = format!("{what}, at {least:.2}% to {most:.2}%");
+    Plot::new(title, Axis::linear("memory held, bits per key"), Axis::log(up))
+}
+
+/// Filter `number` of those with equal rates, which looks alike in all charts. Colours of ours
+/// count up, those of rivals down, so that few meet.
+fn series(rows: &[&Row], number: usize, point: Point) -> Series {
+    let row = rows[number];
+    let before = rows[..number].iter().filter(|other| other.side == row.side).count() % GREY;
+    let (colour, mark) = match row.side {
+        Side::Ours => (before, Mark::Disc),
+        Side::Rival | Side::Floor => (GREY - 1 - before, Mark::Square),
+    };
+    Series::marks(label(row).replace('`', ""), [point]).coloured(colour).marked(mark)
 }

@@ -6,61 +6,61 @@ use std::hint::black_box;
 use anyhow::Result;
 use tamis::Digest;
 use tamis::internals::address::reduce;
+use tamis_bench::record::{Operation, Side};
 
-use crate::lineup::{Entry, Side};
+use crate::lineup::Entry;
 use crate::measure::{Case, Round, Times, sample, stopwatch, time};
 
-pub(crate) static ENTRIES: &[Entry] = &[
-    floor("one-line read", |case| {
-        let (memory, members) = (Memory::new(case), sample(case.inserted(case.planned)));
-        let read = |digest: Digest| memory.lines[memory.at(digest)].0[0] != 0;
-        Ok(memory.round(Times {
-            hit: Some(time(&members, read).1),
-            miss: Some(time(case.asked_absent(), read).1),
-            ..Times::default()
-        }))
-    }),
-    floor("prefetched one-line read", |case| {
-        let (memory, members) = (Memory::new(case), sample(case.inserted(case.planned)));
-        Ok(memory.round(Times {
-            batch_hit: Some(memory.time_prefetched(&members)),
-            batch_miss: Some(memory.time_prefetched(case.asked_absent())),
-            ..Times::default()
-        }))
-    }),
-    floor("read-modify-write of a line", |case| {
-        let mut memory = Memory::new(case);
-        let write = |digest: Digest| {
-            let at = memory.at(digest);
-            memory.lines[at].0[0] ^= digest.0;
-            true
-        };
-        let (_, ns) = time(case.inserted(case.planned), write);
-        Ok(memory.round(Times { insert: Some(ns), remove: Some(ns), ..Times::default() }))
-    }),
-    floor("dependent one-line read", |case| {
-        let (memory, members) = (Memory::new(case), sample(case.inserted(case.planned)));
-        let mut last = 0;
-        let mut read = |digest: Digest| {
-            // The next address depends on what was read, though all of it is zero.
-            last = memory.lines[memory.at(Digest(digest.0 ^ last))].0[0];
-            last != 0
-        };
-        Ok(memory.round(Times {
-            hit: Some(time(&members, &mut read).1),
-            miss: Some(time(case.asked_absent(), &mut read).1),
-            ..Times::default()
-        }))
-    }),
-];
+pub(crate) fn entries() -> Vec<Entry> {
+    vec![
+        floor("one-line read", |case| {
+            let (memory, members) = (Memory::new(case), sample(case.inserted(case.planned)));
+            let read = |digest: Digest| memory.lines[memory.at(digest)].0[0] != 0;
+            Ok(memory.round([
+                (Operation::Hit, time(&members, read).1),
+                (Operation::Miss, time(case.asked_absent(), read).1),
+            ]))
+        }),
+        floor("prefetched one-line read", |case| {
+            let (memory, members) = (Memory::new(case), sample(case.inserted(case.planned)));
+            Ok(memory.round([
+                (Operation::BatchHit, memory.time_prefetched(&members)),
+                (Operation::BatchMiss, memory.time_prefetched(case.asked_absent())),
+            ]))
+        }),
+        floor("read-modify-write of a line", |case| {
+            let mut memory = Memory::new(case);
+            let write = |digest: Digest| {
+                let at = memory.at(digest);
+                memory.lines[at].0[0] ^= digest.0;
+                true
+            };
+            let (_, ns) = time(case.inserted(case.planned), write);
+            Ok(memory.round([(Operation::Insert, ns), (Operation::Remove, ns)]))
+        }),
+        floor("dependent one-line read", |case| {
+            let (memory, members) = (Memory::new(case), sample(case.inserted(case.planned)));
+            let mut last = 0;
+            let mut read = |digest: Digest| {
+                // The next address depends on what was read, though all of it is zero.
+                last = memory.lines[memory.at(Digest(digest.0 ^ last))].0[0];
+                last != 0
+            };
+            Ok(memory.round([
+                (Operation::Hit, time(&members, &mut read).1),
+                (Operation::Miss, time(case.asked_absent(), &mut read).1),
+            ]))
+        }),
+    ]
+}
 
-/// Bits of memory for each planned key, about those of `blocked-rank 8`.
+/// Bits of memory for each planned key, about those of `blocked-rank`.
 const BITS_PER_KEY: u64 = 12;
 /// How many lines are fetched at once: the quickest of these counts.
 const AHEAD: [usize; 4] = [8, 16, 32, 64];
 
-const fn floor(name: &'static str, run: fn(&Case) -> Result<Round>) -> Entry {
-    Entry { name, side: Side::Floor, note: "in memory of 12 bits a key", run }
+fn floor(name: &str, run: impl Fn(&Case<'_>) -> Result<Round> + 'static) -> Entry {
+    Entry::new(name, Side::Floor, "in memory of 12 bits a key", None, run)
 }
 
 /// A cache line.
@@ -85,9 +85,10 @@ impl Memory {
         reduce(digest.0, self.lines.len() as u64) as usize
     }
 
-    fn round(&self, times: Times) -> Round {
+    fn round<const N: usize>(&self, times: [(Operation, f64); N]) -> Round {
         let held_bits = size_of_val(&self.lines[..]) as f64 * 8.0;
-        Round { keys: self.keys, held_bits, false_positives: 0, times }
+        let times = Times::from(times);
+        Round { keys: self.keys, held_bits, false_positives: 0, times, churned: None }
     }
 
     fn time_prefetched(&self, digests: &[Digest]) -> f64 {

@@ -2,52 +2,84 @@
 
 use anyhow::Result;
 use tamis::{
-    BlockedBloom, Bloom, CompressedBloom, CountingBloom, DLeft, Digest, Filter, Insert,
-    RankIndexed, Remove,
+    BlockedBloom, BlockedRank, Bloom, CompressedBloom, CountingBloom, DLeft, Digest, Filter,
+    Insert, RankIndexed, Remove, Stored,
 };
-use tamis_bench::blocked_rank;
+use tamis_bench::record::Side;
+use tamis_bench::{blocked_rank, rate_of_width};
 
-use crate::lineup::{Entry, Side};
-use crate::measure::{Case, Round, Subject, build, fill};
+use crate::lineup::Entry;
+use crate::measure::{Case, Round, Subject, build, build_texts, fill, fill_texts};
 
-pub(crate) static ENTRIES: &[Entry] = &[
-    ours("tamis bloom", "", |case| {
-        fill(case, case.planned, || Ok(Growing(Bloom::with_rate(case.planned, case.rate)?)))
-    }),
-    ours("tamis counting", "", |case| {
-        let make = || Ok(Changing(CountingBloom::with_rate(case.planned, case.rate)?));
-        fill(case, case.planned, make)
-    }),
-    ours("tamis blocked", "", |case| {
-        fill(case, case.planned, || Ok(Growing(BlockedBloom::with_rate(case.planned, case.rate)?)))
-    }),
-    ours("tamis blocked-rank 8", OWN_RATE, |case| of_width(case, 8)),
-    ours("tamis blocked-rank 9", OWN_RATE, |case| of_width(case, 9)),
-    ours("tamis blocked-rank 10", OWN_RATE, |case| of_width(case, 10)),
-    ours("tamis blocked-rank 12", OWN_RATE, |case| of_width(case, 12)),
-    ours("tamis blocked-rank 16", OWN_RATE, |case| of_width(case, 16)),
-    ours("tamis rank-indexed", "", |case| {
-        fill(case, case.planned, || Ok(Changing(RankIndexed::with_rate(case.planned, case.rate)?)))
-    }),
-    ours("tamis dleft", "", |case| {
-        fill(case, case.planned, || Ok(Changing(DLeft::with_rate(case.planned, case.rate)?)))
-    }),
-    ours("tamis compressed", "built once: insert is the building, over keys", |case| {
-        let make = |keys: &[Digest]| {
-            Ok(Built(CompressedBloom::builder(0).rate(case.rate).build_from_digests(keys)?))
-        };
-        build(case, make)
-    }),
-];
-
-const OWN_RATE: &str = "as full as plans make it, at the rate that its cells then give";
-
-const fn ours(name: &'static str, note: &'static str, run: fn(&Case) -> Result<Round>) -> Entry {
-    Entry { name, side: Side::Ours, note, run }
+/// All at the asked rate, and `blocked-rank` at the rates of wider fingerprints too.
+pub(crate) fn entries(keys: u64, rate: f64) -> Vec<Entry> {
+    let ours = |name: &str, run: fn(&Case<'_>) -> Result<Round>| {
+        Entry::new(name, Side::Ours, "", Some(rate), run)
+    };
+    let built = "built once: insert is the building, over keys";
+    let compressed = Entry::new("tamis compressed", Side::Ours, built, Some(rate), |case| {
+        let empty = || CompressedBloom::builder(0).rate(case.rate);
+        let mut round = build(case, |digests| Ok(Built(empty().build_from_digests(digests)?)))?;
+        let texts = build_texts(case, |texts| Ok(Built(empty().build_from(texts)?)))?;
+        round.times.extend(texts);
+        Ok(round)
+    });
+    let mut entries = vec![
+        ours("tamis bloom", |case| {
+            growing(case, || Ok(Bloom::with_rate(case.planned, case.rate)?))
+        }),
+        ours("tamis counting", |case| {
+            changing(case, case.planned, || Ok(CountingBloom::with_rate(case.planned, case.rate)?))
+        }),
+        ours("tamis blocked", |case| {
+            growing(case, || Ok(BlockedBloom::with_rate(case.planned, case.rate)?))
+        }),
+        ours("tamis blocked-rank", |case| {
+            changing(case, case.planned, || Ok(BlockedRank::with_rate(case.planned, case.rate)?))
+        }),
+        ours("tamis rank-indexed", |case| {
+            changing(case, case.planned, || Ok(RankIndexed::with_rate(case.planned, case.rate)?))
+        }),
+        ours("tamis dleft", |case| {
+            changing(case, case.planned, || Ok(DLeft::with_rate(case.planned, case.rate)?))
+        }),
+        compressed.built_once(),
+    ];
+    entries.extend([8, 10, 12, 16].map(|width| {
+        let name = format!("tamis blocked-rank {width}");
+        let note = "with fingerprints of that many bits, at a rate of its own";
+        let make = move || blocked_rank(keys, width);
+        let run = move |case: &Case<'_>| changing(case, keys, make);
+        Entry::new(&name, Side::Ours, note, Some(rate_of_width(width)), run)
+    }));
+    entries
 }
 
-fn of_width(case: &Case, width: u32) -> Result<Round> {
-    fill(case, case.planned, || Ok(Changing(blocked_rank(case.planned, width)?)))
+/// A `blocked-rank` with the keys and the rate of some rivals.
+pub(crate) fn partner(of: Vec<String>, keys: u64, rate: f64) -> Entry {
+    let name = format!("tamis blocked-rank for {}", of.join(", "));
+    let note = "planned for the rate and the keys of these rivals, as they were measured";
+    let make = move || Ok(BlockedRank::with_rate(keys, rate)?);
+    let run = move |case: &Case<'_>| changing(case, keys, make);
+    Entry { partner_of: of, ..Entry::new(&name, Side::Ours, note, Some(rate), run) }
+}
+
+fn growing<F: Insert>(case: &Case, make: impl Fn() -> Result<F>) -> Result<Round> {
+    let make = || Ok(Growing(make()?));
+    let mut round = fill(case, case.planned, make)?;
+    round.times.extend(fill_texts(case, case.planned, make)?);
+    Ok(round)
+}
+
+fn changing<F: Remove + Stored>(
+    case: &Case,
+    planned: u64,
+    make: impl Fn() -> Result<F>,
+) -> Result<Round> {
+    let make = || Ok(Changing(make()?));
+    let mut round = fill(case, planned, make)?;
+    round.times.extend(fill_texts(case, planned, make)?);
+    Ok(round)
 }
 
 /// A filter that takes keys.
@@ -79,7 +111,7 @@ impl<F: Insert> Subject for Growing<F> {
     }
 }
 
-impl<F: Remove> Subject for Changing<F> {
+impl<F: Remove + Stored> Subject for Changing<F> {
     const REMOVES: bool = true;
     const BATCHES: bool = true;
 
@@ -106,6 +138,11 @@ impl<F: Remove> Subject for Changing<F> {
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         self.0.contains_many(digests, answers);
     }
+
+    fn holds_just(&self, digests: &[Digest], mut empty: Self) -> bool {
+        let is_full = empty.0.insert_many(digests).is_ok();
+        is_full && self.0.validate().is_ok() && self.0.content_id() == empty.0.content_id()
+    }
 }
 
 impl<F: Filter> Subject for Built<F> {
@@ -121,5 +158,41 @@ impl<F: Filter> Subject for Built<F> {
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         self.0.contains_many(digests, answers);
+    }
+}
+
+impl<F: Insert> Subject<&str> for Growing<F> {
+    fn insert(&mut self, text: &str) -> bool {
+        self.0.insert(text).is_ok()
+    }
+
+    fn contains(&self, text: &str) -> bool {
+        self.0.contains(text)
+    }
+}
+
+impl<F: Remove> Subject<&str> for Changing<F> {
+    const REMOVES: bool = true;
+
+    fn insert(&mut self, text: &str) -> bool {
+        self.0.insert(text).is_ok()
+    }
+
+    fn contains(&self, text: &str) -> bool {
+        self.0.contains(text)
+    }
+
+    fn remove(&mut self, text: &str) -> bool {
+        self.0.remove(text).is_ok()
+    }
+}
+
+impl<F: Filter> Subject<&str> for Built<F> {
+    fn insert(&mut self, _: &str) -> bool {
+        false
+    }
+
+    fn contains(&self, text: &str) -> bool {
+        self.0.contains(text)
     }
 }

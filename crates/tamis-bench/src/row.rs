@@ -1,142 +1,96 @@
-//! What a run told of each subject, and how they compare.
+//! Rounds become rows: medians, rates, and how subjects compare.
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use tamis_bench::record::{Churned, Operation, Rate, Row, Side, Timing};
 use tamis_report::papers::statistics::exact_interval;
 
-use crate::lineup::{Entry, Side};
-use crate::measure::{Case, Round, Times};
+use crate::lineup::Entry;
+use crate::measure::{Case, Round};
 
-/// The operations, as columns of tables and fields of rows.
-pub(crate) const OPERATIONS: [Operation; 8] = [
-    Operation { name: "insert", of: |times| times.insert },
-    Operation { name: "hit", of: |times| times.hit },
-    Operation { name: "miss", of: |times| times.miss },
-    Operation { name: "remove", of: |times| times.remove },
-    Operation { name: "batch_insert", of: |times| times.batch_insert },
-    Operation { name: "batch_hit", of: |times| times.batch_hit },
-    Operation { name: "batch_miss", of: |times| times.batch_miss },
-    Operation { name: "batch_remove", of: |times| times.batch_remove },
-];
-
-/// The name of the operation whose times are in the chart.
-pub(crate) const MISS: usize = 2;
-
-pub(crate) struct Operation {
-    pub(crate) name: &'static str,
-    of: fn(&Times) -> Option<f64>,
+/// The rows of all subjects of a run.
+pub(crate) fn rows(entries: &[Entry], rounds: &[Vec<Round>], case: &Case) -> Vec<Row> {
+    let subjects = || entries.iter().zip(rounds);
+    let row = |(entry, rounds): (&Entry, &Vec<Round>)| {
+        let mut row = row(entry, rounds, case);
+        if entry.side == Side::Ours {
+            let others = subjects().filter(|(other, _)| other.side != Side::Ours);
+            let ratios = others.map(|(other, theirs)| (other.name.clone(), ratios(rounds, theirs)));
+            row.ratios = ratios.collect();
+        }
+        row
+    };
+    subjects().map(row).collect()
 }
 
-/// What is known of one subject at one load.
-pub(crate) struct Row {
-    pub(crate) entry: &'static Entry,
-    pub(crate) load: f64,
-    pub(crate) keys: u64,
-    pub(crate) bits_per_key: f64,
-    pub(crate) rate: Rate,
-    /// Nanoseconds of each of the operations, where there is one.
-    pub(crate) times: [Option<Timing>; OPERATIONS.len()],
-    rounds: Vec<Round>,
-}
-
-/// The share of absent keys that are answered yes, with its 99.9% interval.
-#[derive(Clone, Copy)]
-pub(crate) struct Rate {
-    pub(crate) measured: f64,
-    low: f64,
-    high: f64,
-    queries: u64,
-}
-
-/// Of several rounds: the median and the quartiles.
-#[derive(Clone, Copy, Serialize)]
-pub(crate) struct Timing {
-    pub(crate) median: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-}
-
-impl Timing {
-    fn of(mut rounds: Vec<f64>) -> Option<Self> {
-        rounds.sort_by(f64::total_cmp);
-        let last = rounds.len().checked_sub(1)?;
-        // Of few rounds the quartiles are the least and the most.
-        Some(Self {
-            median: f64::midpoint(rounds[last / 2], rounds[last.div_ceil(2)]),
-            low: rounds[last / 4],
-            high: rounds[last - last / 4],
+fn row(entry: &Entry, rounds: &[Round], case: &Case) -> Row {
+    let Round { keys, held_bits, false_positives, churned, .. } = rounds[0];
+    let timing = |operation: Operation| {
+        let times = rounds.iter().filter_map(|round| round.times.get(&operation).copied());
+        Some((operation, timing(times.collect())?))
+    };
+    let of_steps = |round: &Round| {
+        let parts = Operation::PLAIN.iter().map(|part| round.times.get(part));
+        Some(round.times.get(&Operation::Churn)? / parts.sum::<Option<f64>>()?)
+    };
+    let churned = churned.and_then(|churned| {
+        Some(Churned {
+            steps: churned.steps,
+            ratio: self::timing(rounds.iter().filter_map(of_steps).collect())?,
+            bits_per_key: short(churned.held_bits / keys as f64),
+            rate: rate(churned.false_positives, case),
         })
+    });
+    Row {
+        name: entry.name.clone(),
+        side: entry.side,
+        partner_of: entry.partner_of.clone(),
+        built_once: entry.built_once,
+        load: case.load,
+        keys,
+        target_rate: entry.target_rate,
+        rate: (entry.side != Side::Floor).then(|| rate(false_positives, case)),
+        bits_per_key: short(held_bits / keys as f64),
+        ns: Operation::ALL.into_iter().filter_map(timing).collect(),
+        churned,
+        ratios: BTreeMap::new(),
+        note: entry.note.to_owned(),
     }
 }
 
-impl Row {
-    pub(crate) fn new(entry: &'static Entry, case: &Case, rounds: Vec<Round>) -> Self {
-        let Round { keys, held_bits, false_positives, .. } = rounds[0];
-        let queries = case.absent.len() as u64;
-        let (low, high) = exact_interval(false_positives, queries, 0.999);
-        let times = OPERATIONS.map(|operation| {
-            Timing::of(rounds.iter().filter_map(|round| (operation.of)(&round.times)).collect())
-        });
-        Self {
-            entry,
-            load: case.load,
-            keys,
-            bits_per_key: held_bits / keys as f64,
-            rate: Rate { measured: false_positives as f64 / queries as f64, low, high, queries },
-            times,
-            rounds,
-        }
-    }
+fn rate(false_positives: u64, case: &Case) -> Rate {
+    let queries = case.absent.len() as u64;
+    let (low, high) = exact_interval(false_positives, queries, 0.999);
+    let measured = false_positives as f64 / queries as f64;
+    Rate { measured, low: short(low), high: short(high), queries }
+}
 
-    /// How many times quicker this one is than a rival, by rounds of the same run. If a rival has
-    /// no batches, its plain operation counts.
-    pub(crate) fn ratio(&self, rival: &Self, operation: usize) -> Option<Timing> {
-        let of = OPERATIONS[operation].of;
-        let plain = OPERATIONS[operation - if operation > 3 { 4 } else { 0 }].of;
+/// To four digits: more would only lengthen records.
+fn short(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+fn timing(mut rounds: Vec<f64>) -> Option<Timing> {
+    rounds.sort_by(f64::total_cmp);
+    let last = rounds.len().checked_sub(1)?;
+    // Of few rounds the quartiles are the least and the most.
+    Some(Timing {
+        median: short(f64::midpoint(rounds[last / 2], rounds[last.div_ceil(2)])),
+        low: short(rounds[last / 4]),
+        high: short(rounds[last - last / 4]),
+    })
+}
+
+/// How many times quicker ours is, by rounds of the same run. If the other has no batches, its
+/// plain operation counts.
+fn ratios(ours: &[Round], theirs: &[Round]) -> BTreeMap<Operation, Timing> {
+    let ratio = |operation: Operation| {
         let ratio = |(ours, theirs): (&Round, &Round)| {
-            let theirs = of(&theirs.times).or_else(|| plain(&theirs.times))?;
-            Some(theirs / of(&ours.times)?)
+            let theirs = &theirs.times;
+            let theirs = theirs.get(&operation).or_else(|| theirs.get(&operation.plain()))?;
+            Some(theirs / ours.times.get(&operation)?)
         };
-        Timing::of(self.rounds.iter().zip(&rival.rounds).filter_map(ratio).collect())
-    }
-
-    /// Whether the rate of this one is above a rival's, beyond chance: then being quicker proves
-    /// little.
-    pub(crate) fn is_coarser(&self, rival: &Self) -> bool {
-        rival.entry.side == Side::Rival && self.rate.low > rival.rate.high
-    }
-
-    /// The row as one object; with ratios to the rivals, if it is ours.
-    pub(crate) fn json(&self, rows: &[Self], target_rate: f64) -> Value {
-        let mut object = Map::new();
-        let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
-        put("name", self.entry.name.into());
-        put("side", serde_json::json!(self.entry.side));
-        put("load", self.load.into());
-        put("keys", self.keys.into());
-        put("target_rate", target_rate.into());
-        let rate = (self.entry.side != Side::Floor).then_some(self.rate);
-        put("measured_rate", rate.map(|rate| rate.measured).into());
-        put("rate_low", rate.map(|rate| rate.low).into());
-        put("rate_high", rate.map(|rate| rate.high).into());
-        put("queries", rate.map(|rate| rate.queries).into());
-        put("bits_per_key", self.bits_per_key.into());
-        for (operation, timing) in OPERATIONS.iter().zip(&self.times) {
-            put(&format!("{}_ns", operation.name), serde_json::json!(timing));
-        }
-        if self.entry.side == Side::Ours {
-            let others =
-                rows.iter().filter(|row| row.entry.side != Side::Ours && row.load == self.load);
-            let ratios = others.map(|rival| {
-                let of = OPERATIONS.iter().enumerate().filter_map(|(at, operation)| {
-                    let ratio = self.ratio(rival, at)?;
-                    Some((operation.name.to_owned(), serde_json::json!(ratio)))
-                });
-                (rival.entry.name.to_owned(), Value::Object(of.collect()))
-            });
-            put("ratios", Value::Object(ratios.collect()));
-        }
-        put("note", self.entry.note.into());
-        Value::Object(object)
-    }
+        Some((operation, timing(ours.iter().zip(theirs).filter_map(ratio).collect())?))
+    };
+    Operation::ALL.into_iter().filter_map(ratio).collect()
 }
