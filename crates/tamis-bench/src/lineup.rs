@@ -62,13 +62,17 @@ impl Entry {
     }
 }
 
-/// All whose names contain one of these words; all if there is none.
+/// All whose names contain one of these words, or all if there is none. A word that is the whole
+/// name of one means that one alone.
 pub(crate) fn choose(words: &[String], keys: u64, rate: f64) -> Vec<Entry> {
     let all = [ours::entries(keys, rate), rivals::entries(keys, rate), floors::entries()];
-    let is_chosen = |entry: &Entry| {
-        words.is_empty() || words.iter().any(|word| entry.name.contains(word.as_str()))
+    let mut all: Vec<Entry> = all.into_iter().flatten().collect();
+    let names: Vec<String> = all.iter().map(|entry| entry.name.clone()).collect();
+    let means = |word: &String, name: &String| {
+        if names.contains(word) { word == name } else { name.contains(word.as_str()) }
     };
-    all.into_iter().flatten().filter(is_chosen).collect()
+    all.retain(|entry| words.is_empty() || words.iter().any(|word| means(word, &entry.name)));
+    all
 }
 
 /// For the rivals of each step one of ours with as many keys and, of their rates as `rounds` have

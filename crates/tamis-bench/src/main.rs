@@ -54,7 +54,7 @@ struct Arguments {
     /// Steps of churn before those that are timed, as a multiple of the keys
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=10))]
     warm_up: u8,
-    /// Only those whose names contain one of these words
+    /// Only those whose names contain one of these words; a whole name means that one alone
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// One JSON object a row

@@ -110,9 +110,9 @@ fn section(name: &str, records: &[Record]) -> String {
         "How fast? {} keys, in nanoseconds of processor time an operation, hashing excluded, on \
          one of {cores} cores ({processor}{remark}). A step of *churn* removes a key of a \
          full filter, inserts another, and asks for one that is in and one that is not. \
-         [The record]({name}) has more sizes, and times with hashing; `scripts/speed` makes it on \
-         your machine.",
+         [The record]({name}) has {}times with hashing; `scripts/speed` makes it on your machine.",
         if *keys == 1_000_000 { "A million".to_owned() } else { keys.to_string() },
+        if records.len() > 1 { "more sizes, and " } else { "" },
     ));
     text += "\n|filter|rate|bits per key";
     let rule = COLUMNS.iter().fold("|---|---|---|".to_owned(), |rule, _| rule + "---|");
