@@ -26,13 +26,17 @@ pub enum Error {
         status: u16,
     },
     /// There is no such set.
-    #[error("{place}: no set is published here; publish one with `tamis publish`, or check the name")]
+    #[error(
+        "{place}: no set is published here; publish one with `tamis publish`, or check the name"
+    )]
     NoSet {
         /// Where its manifest would be.
         place: String,
     },
     /// A name that cannot be a folder of a store.
-    #[error("name {0:?}: use letters, digits, '.', '-' and '_', up to 100 of them, no '.' in front")]
+    #[error(
+        "name {0:?}: use letters, digits, '.', '-' and '_', up to 100 of them, no '.' in front"
+    )]
     Name(String),
     /// A manifest, a table or a file of keys is not what a publisher writes.
     #[error("{field}: {fault}")]
@@ -46,7 +50,9 @@ pub enum Error {
     #[error("signature: {0}")]
     Signature(&'static str),
     /// The store offers an older version than one that was seen before.
-    #[error("version: the store offers {offered}, but {seen} was published before; it may be a stale mirror, or someone replays old files")]
+    #[error(
+        "version: the store offers {offered}, but {seen} was published before; it may be a stale mirror, or someone replays old files"
+    )]
     Rollback {
         /// The version of the manifest.
         offered: u64,
@@ -54,19 +60,25 @@ pub enum Error {
         seen: u64,
     },
     /// The manifest comes from the future.
-    #[error("time: the manifest was signed {ahead} s in the future; set the clock of this machine, or of the publisher")]
+    #[error(
+        "time: the manifest was signed {ahead} s in the future; set the clock of this machine, or of the publisher"
+    )]
     Clock {
         /// Seconds from now.
         ahead: u64,
     },
     /// Bytes are not those that the signed table names.
-    #[error("{place}: the bytes are not those that were published; the server or a cache on the way damages them")]
+    #[error(
+        "{place}: the bytes are not those that were published; the server or a cache on the way damages them"
+    )]
     Damaged {
         /// The object.
         place: String,
     },
     /// The result is not what the publisher signed.
-    #[error("content: the manifest promises {promised}, but the objects give {found}; ask the publisher")]
+    #[error(
+        "content: the manifest promises {promised}, but the objects give {found}; ask the publisher"
+    )]
     Content {
         /// The content id that was signed.
         promised: tamis::ContentId,
@@ -74,7 +86,9 @@ pub enum Error {
         found: tamis::ContentId,
     },
     /// Something is larger than the limit.
-    #[error("{field}: {need} bytes are more than the limit of {limit}; raise it if you trust the publisher")]
+    #[error(
+        "{field}: {need} bytes are more than the limit of {limit}; raise it if you trust the publisher"
+    )]
     Limit {
         /// The part that is too large.
         field: &'static str,
@@ -107,10 +121,7 @@ impl Error {
 
     /// Whether bytes came that lead nowhere, so that others should be tried.
     pub(crate) fn is_of_content(&self) -> bool {
-        matches!(
-            self,
-            Self::Damaged { .. } | Self::Content { .. } | Self::Wire(_) | Self::Delta(_)
-        )
+        matches!(self, Self::Damaged { .. } | Self::Content { .. } | Self::Wire(_) | Self::Delta(_))
     }
 
     /// Whether the same request may succeed a little later: an object may have been replaced

@@ -300,8 +300,7 @@ impl Table {
         let is_kept = |row: &&Row| {
             let is_step = |&step: &u64| row.to - row.from == step && row.to.is_multiple_of(step);
             let is_base = row.to.is_multiple_of(KEPT_SNAPSHOTS) || row.to == self.first;
-            row.to >= oldest
-                && if row.is_snapshot() { is_base } else { STEPS.iter().any(is_step) }
+            row.to >= oldest && if row.is_snapshot() { is_base } else { STEPS.iter().any(is_step) }
         };
         self.rows.iter().filter(is_kept).copied().collect()
     }

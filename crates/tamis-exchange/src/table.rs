@@ -41,7 +41,9 @@ impl Table {
         for row in &self.rows {
             // The distance of a delta is short; a snapshot has none.
             let distance = if row.is_snapshot() { 0 } else { row.to - row.from };
-            [row.to, distance, row.object.bytes].map(|number| put(&mut bytes, number));
+            for number in [row.to, distance, row.object.bytes] {
+                put(&mut bytes, number);
+            }
             bytes.extend(row.object.hash.0);
         }
         bytes

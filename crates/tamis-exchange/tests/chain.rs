@@ -17,7 +17,7 @@ struct Set {
 impl Set {
     fn new(keys: u64, rate: f64) -> Self {
         let mut filter = BlockedRank::with_rate(keys, rate).unwrap();
-        (0..keys).for_each(|key| drop(filter.insert_digest(digest(key)).unwrap()));
+        (0..keys).for_each(|key| assert!(filter.insert_digest(digest(key)).is_ok()));
         Self { filter, keys, first: 0 }
     }
 

@@ -21,7 +21,11 @@ struct Memory {
     /// All manifests that there ever were.
     manifests: Arc<Mutex<Vec<Vec<u8>>>>,
     faults: Arc<Faults>,
+    /// What someone else does while the next object is written.
+    meanwhile: Arc<Mutex<Option<Meanwhile>>>,
 }
+
+type Meanwhile = Box<dyn FnOnce() + Send>;
 
 /// Which request fails, counted down, and how.
 #[derive(Default)]
@@ -122,6 +126,8 @@ impl Store for Memory {
     }
 
     fn put_object(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        meanwhile.into_iter().for_each(|act| act());
         if self.faults.next().is_some() {
             return Err(broken());
         }
@@ -163,6 +169,7 @@ struct Trial {
     store: Memory,
     publisher: Publisher,
     public: PublicKey,
+    secret: String,
     filter: RankIndexed,
     first: u64,
     signed: BTreeMap<u64, ContentId>,
@@ -174,12 +181,12 @@ impl Trial {
         let store = Memory::default();
         store.faults.random.lock().unwrap().set(seed << 32);
         let key = SecretKey::generate().unwrap();
-        let public = key.public();
+        let (public, secret) = (key.public(), key.to_text());
         let publisher = Publisher::new(Box::new(store.clone()), NAME, Some(key));
         let mut filter = RankIndexed::with_rate(200, 0.01).unwrap();
-        (0..200).for_each(|key| drop(filter.insert_digest(digest(key)).unwrap()));
+        (0..200).for_each(|key| assert!(filter.insert_digest(digest(key)).is_ok()));
         let signed = BTreeMap::new();
-        Self { store, publisher, public, filter, first: 0, signed, clock: 0 }
+        Self { store, publisher, public, secret, filter, first: 0, signed, clock: 0 }
     }
 
     /// Replaces some keys and publishes, perhaps with a fault.
@@ -287,17 +294,28 @@ fn a_publisher_that_stops_anywhere_leaves_the_version_before() {
 
 #[test]
 fn of_two_publishers_one_wins() {
-    let mut trial = Trial::new(1);
-    trial.publish().unwrap();
-    // The second reads the manifest, and then the first is quicker: its manifest comes in while
-    // the second writes objects.
-    let before = trial.store.get("manifest").unwrap();
-    trial.publish().unwrap();
-    let now = trial.store.get("manifest").unwrap();
-    let tagged = |bytes: &Vec<u8>| Tagged { bytes: bytes.clone(), tag: None };
-    assert!(!trial.store.put_manifest(b"late", Some(&tagged(&before))).unwrap());
-    assert!(!trial.store.put_manifest(b"late", None).unwrap());
-    assert_eq!(trial.store.get("manifest").unwrap(), now);
+    for published in [0, 1, 5] {
+        let mut trial = Trial::new(1);
+        (0..published).for_each(|_| trial.publish().unwrap());
+        let mut filter = trial.filter.clone();
+        filter.insert_digest(digest(1 << 40)).unwrap();
+        let other = AnyFilter::from(filter);
+        let key = SecretKey::parse(&trial.secret).unwrap();
+        let quicker = Publisher::new(Box::new(trial.store.clone()), NAME, Some(key));
+        let content = other.content_id();
+        *trial.store.meanwhile.lock().unwrap() =
+            Some(Box::new(move || assert!(quicker.publish(&other, at(99)).unwrap().is_new)));
+        let newest = trial.signed.len() as u64 + 1;
+        let before = trial.signed.clone();
+        assert!(matches!(trial.publish(), Err(Error::Conflict(version)) if version == newest));
+        trial.signed = before;
+        trial.signed.insert(newest, content);
+        trial.clock = 99;
+        assert_eq!(trial.step(&mut trial.follower(), 0), newest);
+        // On top of the other's.
+        trial.publish().unwrap();
+        assert_eq!(trial.step(&mut trial.follower(), 0), newest + 1);
+    }
 }
 
 #[test]

@@ -77,9 +77,8 @@ impl Follow {
     pub(crate) fn run(self) -> Result<Outcome> {
         let key = self.key.as_deref().map(|path| read_key(path, PublicKey::parse)).transpose()?;
         let (name, source) = source(&self.set)?;
-        let mut follower = Follower::new(source, &name, key)
-            .limits(store::limits(0))
-            .file(&self.output)?;
+        let mut follower =
+            Follower::new(source, &name, key).limits(store::limits(0)).file(&self.output)?;
         let mut failures = 0_u32;
         let mut last: Option<Step> = None;
         loop {

@@ -135,7 +135,10 @@ impl Publish {
 }
 
 /// The key in a file.
-pub(super) fn read_key<K>(path: &Path, parse: fn(&str) -> Result<K, tamis_exchange::Error>) -> Result<K> {
+pub(super) fn read_key<K>(
+    path: &Path,
+    parse: fn(&str) -> Result<K, tamis_exchange::Error>,
+) -> Result<K> {
     let text = fs::read_to_string(path);
     let text = text.with_context(|| format!("cannot read the key {}", path.display()))?;
     parse(&text).with_context(|| path.display().to_string())

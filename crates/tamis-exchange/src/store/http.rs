@@ -33,7 +33,8 @@ impl Http {
         name: header::HeaderName,
         value: Option<&str>,
     ) -> Result<Response<Body>, Error> {
-        let mut request = self.agent.get(url).config().timeout_global(Some(patience(bytes))).build();
+        let mut request =
+            self.agent.get(url).config().timeout_global(Some(patience(bytes))).build();
         if let Some(value) = value {
             request = request.header(name, value);
         }
