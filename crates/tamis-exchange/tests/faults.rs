@@ -27,6 +27,9 @@ struct Memory {
 
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
+/// How many sorts of faults there are.
+const FAULTS: u64 = 6;
+
 /// Which request fails, counted down, and how.
 #[derive(Default)]
 struct Faults {
@@ -39,7 +42,13 @@ impl Faults {
     fn next(&self) -> Option<u64> {
         let mut left = self.left.lock().unwrap();
         match &mut *left {
-            Some((0, fault)) => Some(*fault),
+            Some((0, fault)) if *fault < FAULTS => {
+                let fault = *fault;
+                *left = None;
+                Some(fault)
+            }
+            // This one stays.
+            Some((0, fault)) => Some(*fault - FAULTS),
             Some((requests, _)) => {
                 *requests -= 1;
                 None
@@ -102,7 +111,9 @@ impl Source for Memory {
         let fault = self.faults.next();
         if fault == Some(4) {
             let manifests = self.manifests.lock().unwrap();
-            let old = manifests[self.faults.random(manifests.len())].clone();
+            // One of the last, whose objects are still there.
+            let back = self.faults.random(manifests.len().min(4));
+            let old = manifests[manifests.len() - 1 - back].clone();
             return Ok(Some(Tagged { bytes: old, tag: None }));
         }
         if fault.is_none() && known.map(str::to_owned) == tag {
@@ -248,7 +259,7 @@ fn no_fault_makes_a_follower_show_what_was_not_signed() {
             faults.set(is_faulty.then(|| (faults.random(12) as u64, 0)));
             let _ = trial.publish();
             for (number, held) in held.iter_mut().enumerate() {
-                let fault = (faults.random(4) as u64, faults.random(6) as u64);
+                let fault = (faults.random(4) as u64, faults.random(2 * FAULTS as usize) as u64);
                 faults.set((faults.random(2) == 0).then_some(fault));
                 *held = match number {
                     0 => trial.step(&mut near, *held),
@@ -346,6 +357,35 @@ fn old_forged_and_foreign_manifests_are_refused() {
         assert!(matches!(foreign(name, key).step(at(9)), Err(Error::Signature(_))));
     }
     assert!(new.step(at(9)).is_ok());
+}
+
+#[test]
+fn damaged_objects_are_not_even_read() {
+    let mut trial = Trial::new(4);
+    trial.publish().unwrap();
+    let mut follower = trial.follower();
+    trial.step(&mut follower, 0);
+    trial.publish().unwrap();
+    let damage = |what: &str, at: usize| {
+        let mut files = trial.store.files.lock().unwrap();
+        let is_it = |bytes: &[u8]| match what {
+            "delta" => bytes.len() < 1000 && bytes.starts_with(tamis::wire::MAGIC.as_slice()),
+            _ => bytes.starts_with(tamis::wire::MAGIC.as_slice()),
+        };
+        let objects = files.iter_mut().filter(|(name, bytes)| *name != "manifest" && is_it(bytes));
+        objects.for_each(|(_, bytes)| bytes[at] ^= 1);
+    };
+    // Of a delta, the label: no content id covers it.
+    let keys = 24;
+    damage("delta", keys);
+    let step = follower.step(at(9));
+    damage("delta", keys);
+    assert!(matches!(step, Err(Error::Damaged { .. })) || step.unwrap().snapshot);
+    assert_eq!(follower.totals().fallbacks, 1);
+    damage("all", keys);
+    assert!(matches!(trial.follower().step(at(9)), Err(Error::Damaged { .. })));
+    damage("all", keys);
+    assert!(trial.follower().step(at(9)).is_ok());
 }
 
 #[test]
