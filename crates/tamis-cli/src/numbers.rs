@@ -22,6 +22,20 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     scale(number, unit).map_err(|error| format!("{error} of bytes; {example}"))
 }
 
+/// A time in seconds: `20s`, `5m`, `1h`, `7d`, `90`.
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+    let example = "write for example 20s, 5m, 1h or 7d";
+    let (number, suffix) = split(text);
+    let unit = match suffix {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(format!("'{suffix}' is not a unit of time; {example}")),
+    };
+    scale(number, unit).map_err(|error| format!("{error} of seconds; {example}"))
+}
+
 /// A probability strictly between 0 and 1: `0.1%`, `1e-3`, `0.001`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     match part(text)? {

@@ -62,6 +62,16 @@ fn the_readme_examples_print_what_they_show() {
 }
 
 #[test]
+fn the_tutorial_of_exchange_prints_what_it_shows() {
+    let document = fs::read_to_string(repository().join("docs/exchange.md")).expect("exchange.md");
+    let [tutorial] = &blocks(&document, "console")[..] else { panic!("one tutorial") };
+    // Without the web server, which would outlive the test: tests/cli/exchange.rs has several.
+    let lines = tutorial.lines().filter(|line| !line.contains("http.server"));
+    let lines = lines.map(|line| line.replace("http://localhost:8000/", "sets/") + "\n");
+    run_console(&lines.collect::<String>(), &Folder::new());
+}
+
+#[test]
 fn the_readme_table_says_what_plan_says() {
     let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
     let plans = Folder::new().json(&["plan", "--keys", "1M", "--rate", "1%", "--json"]);

@@ -1,5 +1,5 @@
-//! Killing `tamis add` at each of its system calls leaves the old or the new file, never a broken
-//! one.
+//! Killing `tamis` at each of its system calls leaves the old or the new file, never a broken one:
+//! `add`, `publish` and `follow`.
 
 #[allow(dead_code, reason = "only part of what the other suite uses")]
 #[path = "cli/tool.rs"]
@@ -33,16 +33,18 @@ const CALLS: [&str; 15] = [
     "unlink",
 ];
 
-/// Runs `tamis add f more` and kills it at the `n`-th of these calls. Returns whether there were
-/// as many. (A question mark in front of a call says that not every machine has it.)
-fn killed(folder: &Folder, call: &str, n: u32) -> bool {
+/// Runs `tamis` and kills it at the `n`-th of these calls. Returns whether there were as many. (A
+/// question mark in front of a call says that not every machine has it.)
+fn killed(folder: &Folder, args: &[&str], call: &str, n: u32) -> bool {
     let status = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null"])
         .args(["-e", &format!("trace=?{call}")])
         .args(["-e", &format!("inject=?{call}:signal=KILL:when={n}")])
-        .args([TAMIS, "add", "f", "more"])
+        .arg(TAMIS)
+        .args(args)
         .current_dir(folder.path())
         .stdin(Stdio::null())
+        .stdout(Stdio::null())
         .status()
         .expect("install strace: without it nothing can be killed at a given system call");
     assert!(
@@ -70,7 +72,7 @@ fn a_kill_at_any_system_call_leaves_the_old_or_the_new_filter() {
     for call in CALLS {
         for n in 1.. {
             folder.write("f", &old_bytes);
-            let killed = killed(&folder, call, n);
+            let killed = killed(&folder, &["add", "f", "more"], call, n);
             assert_eq!(folder.ok(&["verify", "f"]), "f: ok\n", "killed at {call} {n}");
             let left = folder.content_id("f");
             assert!(left == old || left == new, "killed at {call} {n}: {left}");
@@ -98,10 +100,51 @@ fn a_file_that_is_being_written_is_for_its_owner_alone() {
     folder.write("more", "a\n");
     folder.ok(&["build", "--keys", "5000", "-o", "f", "more"]);
     // Everything is written when the permissions change.
-    assert!(killed(&folder, "fchmod", 1));
+    assert!(killed(&folder, &["add", "f", "more"], "fchmod", 1));
     let left: Vec<_> = folder.names().into_iter().filter(|name| name.contains(".tamis-")).collect();
     let [left] = &left[..] else { panic!("one file is left, not {left:?}") };
     assert_eq!(folder.read(left).len(), folder.read("f").len());
     let facts = std::fs::metadata(folder.join(left)).expect("a file");
     assert_eq!(facts.permissions().mode() & 0o7777, 0o600);
+}
+
+#[test]
+fn a_kill_at_any_system_call_leaves_a_set_that_is_published_and_followed() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(300));
+    folder.ok(&["build", "--kind", "blocked-rank", "--keys", "1000", "-o", "f", "keys"]);
+    folder.ok(&["keygen", "-o", "k"]);
+    let publish = ["publish", "sets", "f", "--name", "words", "--sign", "k", "--reach", "2"];
+    let follow = ["follow", "sets/words", "-o", "mine", "--key", "k.pub", "--once"];
+    folder.ok(&publish);
+    let mut contents = vec![folder.content_id("f")];
+    let mut at = BTreeSet::new();
+    for call in CALLS {
+        for n in 1.. {
+            folder.write("more", format!("{call} {n}\n"));
+            folder.ok(&["add", "f", "more"]);
+            contents.push(folder.content_id("f"));
+            let (old, new) = (&contents[contents.len() - 2], &contents[contents.len() - 1]);
+            let is_killed = killed(&folder, &publish, call, n);
+            let is_followed = !killed(&folder, &follow, call, n);
+            if folder.join("mine").exists() {
+                // (Before the first success there is no file.)
+                let mine = folder.content_id("mine");
+                let known = contents.contains(&mine);
+                assert!(known, "killed at {call} {n}: it follows what was not published");
+                assert!(!is_followed || mine == *old || mine == *new, "killed at {call} {n}");
+            }
+            // The cause is gone: both go on by themselves.
+            folder.ok(&publish);
+            folder.ok(&follow);
+            assert_eq!(folder.content_id("mine"), *new, "after a kill at {call} {n}");
+            if !is_killed && is_followed {
+                break;
+            }
+            at.insert(call);
+        }
+    }
+    for call in ["openat", "write", "fsync", "rename"] {
+        assert!(at.iter().any(|at| at.starts_with(call)), "never killed at {call}: {at:?}");
+    }
 }

@@ -9,12 +9,14 @@ mod completions;
 mod count;
 mod demo;
 mod diff;
+mod follow;
 mod info;
 mod inspect;
 mod man;
 mod merge;
 mod pack;
 mod plan;
+mod publish;
 mod remove;
 mod reproduce;
 mod uniq;
@@ -77,6 +79,9 @@ enum Verb {
     Unpack(pack::Unpack),
     Diff(diff::Diff),
     Patch(diff::Patch),
+    Keygen(publish::Keygen),
+    Publish(publish::Publish),
+    Follow(follow::Follow),
     Verify(verify::Verify),
     Plan(plan::Plan),
     Bench(bench::Bench),
@@ -104,6 +109,9 @@ impl Cli {
             Verb::Unpack(verb) => verb.run(),
             Verb::Diff(verb) => verb.run(),
             Verb::Patch(verb) => verb.run(),
+            Verb::Keygen(verb) => verb.run(),
+            Verb::Publish(verb) => verb.run(),
+            Verb::Follow(verb) => verb.run(),
             Verb::Verify(verb) => verb.run(),
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),

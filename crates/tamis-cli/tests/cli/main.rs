@@ -1,6 +1,7 @@
 //! The command line as its users meet it.
 
 mod errors;
+mod exchange;
 mod files;
 mod keys;
 mod pipes;

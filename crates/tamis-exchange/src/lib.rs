@@ -1,0 +1,37 @@
+//! Filters that many machines keep current.
+//!
+//! A set lives at one place, its filter at thousands. The publisher puts versions of the filter
+//! into a store of plain files, which any web server can serve. Followers fetch a signed manifest
+//! of about two hundred bytes, and then the deltas that lead from what they hold to the newest
+//! version, or a snapshot if that is smaller. What a follower has made is compared with what was
+//! signed before anyone sees it.
+//!
+//! ```text
+//! publisher   filter -> snapshot + deltas -> objects -> manifest (signed, last)
+//! follower    manifest -> cheapest path -> objects -> apply -> content id == signed? -> swap
+//! ```
+//!
+//! `docs/exchange.md` has every byte of the files, what is safe from whom, and how to run it.
+
+mod error;
+mod file;
+mod follow;
+mod hex;
+mod key;
+mod live;
+mod manifest;
+mod object;
+mod publish;
+mod state;
+mod store;
+mod table;
+
+pub use error::Error;
+pub use follow::{Follower, Step, Totals};
+pub use key::{PublicKey, SecretKey};
+pub use live::{Current, Live};
+pub use manifest::Manifest;
+pub use publish::{Published, Publisher};
+#[cfg(feature = "http")]
+pub use store::Http;
+pub use store::{Folder, Source, Store, Tagged, check_name, source};

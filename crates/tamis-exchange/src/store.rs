@@ -1,0 +1,135 @@
+//! Where sets are published, and where followers read them: one folder of plain files a set.
+//!
+//! ```text
+//! STORE/NAME/manifest            the newest version, signed; the one file that changes
+//! STORE/NAME/objects/SHA256      snapshots, deltas and tables, which never change
+//! ```
+
+mod folder;
+#[cfg(feature = "http")]
+mod http;
+
+use std::any::Any;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
+
+pub use folder::Folder;
+#[cfg(feature = "http")]
+pub use http::Http;
+
+use crate::error::Error;
+use crate::object::{Hash, Object};
+
+/// Bytes of a manifest, and a tag that changes when they do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tagged {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The tag; `None` where the server has none.
+    pub tag: Option<String>,
+}
+
+/// Where one set is read from.
+///
+/// It is not trusted: whatever it returns is checked against the signature.
+pub trait Source: Send {
+    /// What errors call it.
+    fn place(&self) -> String;
+
+    /// The manifest, at most `most` bytes and one more of it; `None` if its tag is still `known`.
+    fn manifest(&self, known: Option<&str>, most: u64) -> Result<Option<Tagged>, Error>;
+
+    /// The object of this name, from byte `from` on or from its start, as the number says. Bytes
+    /// that come slower than a thousand a second may be cut off.
+    fn object(&self, name: &str, from: u64, bytes: u64) -> Result<(u64, Box<dyn Read>), Error>;
+}
+
+/// Where one set is published.
+pub trait Store: Source {
+    /// Keeps other publishers out as long as the result lives, where that can be done.
+    fn lock(&self) -> Result<Option<Box<dyn Any>>, Error>;
+
+    /// Writes an object. It is there in whole or not at all.
+    fn put_object(&self, name: &str, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Replaces the manifest whose tag is `expected`, or puts the first one. Returns false if
+    /// there is another by now.
+    fn put_manifest(&self, bytes: &[u8], expected: Option<&Tagged>) -> Result<bool, Error>;
+
+    /// Deletes objects that are not in `keep`, and older than publishing may take.
+    fn clean(&self, keep: &dyn Fn(&str) -> bool) -> Result<(), Error>;
+}
+
+/// Reads an object that is expected to be whole.
+pub(crate) fn read(source: &(impl Source + ?Sized), object: &Object) -> Result<Vec<u8>, Error> {
+    let name = object.hash.to_string();
+    let place = || format!("{}/{name}", source.place());
+    let (start, reader) = source.object(&name, 0, object.bytes)?;
+    let mut bytes = Vec::new();
+    let read = reader.take(object.bytes.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(Error::io(&place()))?;
+    if start != 0 || Object::of(&bytes) != *object {
+        return Err(Error::Damaged { place: place() });
+    }
+    Ok(bytes)
+}
+
+/// Whether a name can be that of a set.
+pub fn check_name(name: &str) -> Result<(), Error> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
+    let fits = (1..=100).contains(&name.len()) && !name.starts_with('.');
+    if fits && name.chars().all(is_plain) { Ok(()) } else { Err(Error::Name(name.to_owned())) }
+}
+
+/// The set at an address: the name of a set behind a folder or a URL.
+///
+/// ```
+/// assert_eq!(tamis_exchange::source("/srv/sets/words")?.0, "words");
+/// assert!(tamis_exchange::source("https://example.org/").is_err());
+/// # Ok::<(), tamis_exchange::Error>(())
+/// ```
+pub fn source(address: &str) -> Result<(String, Box<dyn Source>), Error> {
+    let (scheme, path) = address.split_once("://").unwrap_or(("", address));
+    let path = path.trim_end_matches('/');
+    let (store, name) = match path.rsplit_once('/') {
+        Some(("", name)) => ("/", name),
+        Some(parts) => parts,
+        None if scheme.is_empty() => (".", path),
+        None => {
+            return Err(Error::format("address", "the name of a set must follow the store's"));
+        }
+    };
+    check_name(name)?;
+    let source: Box<dyn Source> = match scheme {
+        "" => Box::new(Folder::new(Path::new(store), name)?),
+        #[cfg(feature = "http")]
+        "http" | "https" => Box::new(Http::new(&format!("{scheme}://{path}"))),
+        _ => {
+            let fault = format!("{scheme} is not supported; use http, https or a folder");
+            return Err(Error::format("address", fault));
+        }
+    };
+    Ok((name.to_owned(), source))
+}
+
+/// How long a request may take that brings `bytes` bytes.
+fn patience(bytes: u64) -> Duration {
+    const LEAST: Duration = Duration::from_secs(30);
+    LEAST + Duration::from_millis(bytes)
+}
+
+/// The tag of bytes that have no other.
+fn tag_of(bytes: &[u8]) -> String {
+    Object::of(bytes).hash.to_string()
+}
+
+/// Whether a file name can be that of an object.
+fn is_object(name: &str) -> bool {
+    crate::hex::decode(name).map(Hash).is_some()
+}
+
+/// The kind of error for what is not there.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,158 @@
+//! The table of objects, and the cheapest path through them.
+
+use crate::error::Error;
+use crate::object::{Hash, Object};
+
+/// The first bytes of every table. Frozen.
+const MAGIC: [u8; 8] = *b"tamis\x1atb";
+/// No table has more bytes.
+pub(crate) const MOST_BYTES: u64 = 1 << 22;
+
+/// An object, and what it is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The version that a delta starts from; 0 for a snapshot.
+    pub(crate) from: u64,
+    /// The version that it leads to.
+    pub(crate) to: u64,
+    pub(crate) object: Object,
+}
+
+impl Row {
+    pub(crate) fn is_snapshot(&self) -> bool {
+        self.from == 0
+    }
+}
+
+/// All objects of an epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// The first version of the epoch.
+    pub(crate) first: u64,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Table {
+    /// The rows in order. Numbers have seven bits in each byte, the lowest first, and the top bit
+    /// where more follow.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::from(MAGIC);
+        put(&mut bytes, self.first);
+        for row in &self.rows {
+            // The distance of a delta is short; a snapshot has none.
+            let distance = if row.is_snapshot() { 0 } else { row.to - row.from };
+            for number in [row.to, distance, row.object.bytes] {
+                put(&mut bytes, number);
+            }
+            bytes.extend(row.object.hash.0);
+        }
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let read = || -> Option<Self> {
+            let mut rest = bytes.strip_prefix(&MAGIC)?;
+            let mut table = Self { first: take(&mut rest)?, rows: Vec::new() };
+            while !rest.is_empty() {
+                let (to, distance) = (take(&mut rest)?, take(&mut rest)?);
+                let bytes = take(&mut rest)?;
+                let (&hash, left) = rest.split_first_chunk()?;
+                rest = left;
+                let from = if distance == 0 { 0 } else { to.checked_sub(distance)? };
+                // (A delta from nowhere would be a snapshot.)
+                if from >= to || from == 0 && distance > 0 {
+                    return None;
+                }
+                table.rows.push(Row { from, to, object: Object { bytes, hash: Hash(hash) } });
+            }
+            Some(table)
+        };
+        read().ok_or_else(|| Error::format("table", "it is not what a publisher writes"))
+    }
+
+    /// The objects that lead to version `to` in the fewest bytes: a snapshot in front, unless the
+    /// path starts at version `held`. `None` if there is no path.
+    pub(crate) fn path(&self, held: Option<u64>, to: u64) -> Option<Vec<Row>> {
+        // Rows lead upwards, so in order of where they lead every best way is known when it is
+        // needed. The best way to a version: its bytes, and the last row of it.
+        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.to <= to).collect();
+        rows.sort_by_key(|row| row.to);
+        let mut best: std::collections::HashMap<u64, (u64, Option<&Row>)> = held
+            .filter(|&held| self.first <= held && held <= to)
+            .map(|held| (held, (0, None)))
+            .into_iter()
+            .collect();
+        for row in rows {
+            let before = if row.is_snapshot() { Some(0) } else { best.get(&row.from).map(|b| b.0) };
+            let Some(bytes) = before.and_then(|before| before.checked_add(row.object.bytes)) else {
+                continue;
+            };
+            if best.get(&row.to).is_none_or(|&(least, _)| bytes < least) {
+                best.insert(row.to, (bytes, Some(row)));
+            }
+        }
+        let mut path = Vec::new();
+        let mut at = to;
+        while let (_, Some(row)) = best.get(&at)? {
+            path.push(**row);
+            if row.is_snapshot() {
+                break;
+            }
+            at = row.from;
+        }
+        path.reverse();
+        Some(path)
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..63).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(from: u64, to: u64, bytes: u64) -> Row {
+        let hash = Object::of(&[from, to].map(u64::to_le_bytes).concat()).hash;
+        Row { from, to, object: Object { bytes, hash } }
+    }
+
+    #[test]
+    fn the_cheapest_path_wins() {
+        let mut rows: Vec<Row> = (1..20).map(|from| row(from, from + 1, 10)).collect();
+        rows.extend([row(0, 20, 120), row(4, 12, 50), row(12, 20, 50)]);
+        let table = Table { first: 1, rows };
+        let bytes = |held| {
+            let path = table.path(held, 20).unwrap();
+            let ends: Vec<_> = path.iter().map(|row| (row.from, row.to)).collect();
+            (path.iter().map(|row| row.object.bytes).sum::<u64>(), ends)
+        };
+        assert_eq!(bytes(Some(19)), (10, vec![(19, 20)]));
+        assert_eq!(bytes(Some(20)), (0, vec![]));
+        assert_eq!(bytes(Some(12)), (50, vec![(12, 20)]));
+        assert_eq!(bytes(Some(3)), (110, vec![(3, 4), (4, 12), (12, 20)]));
+        assert_eq!(bytes(Some(1)).1, [(0, 20)]);
+        assert_eq!(bytes(None).1, [(0, 20)]);
+        assert_eq!(bytes(Some(21)).1, [(0, 20)]);
+        assert_eq!(table.path(Some(3), 22), None);
+        assert_eq!(Table::decode(&table.encode()).unwrap(), table);
+    }
+}
