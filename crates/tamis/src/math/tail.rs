@@ -55,21 +55,6 @@ pub fn ln_binomial_above(n: u64, p: f64, k: u64) -> f64 {
     }
 }
 
-/// An upper bound on [`ln_binomial_above`] in a tenth of the time, for p inside (0, 1): the next
-/// term, and a geometric series for the others. Far above the mean it is close: at 6 standard
-/// deviations the probability is 3% too high. Below the mean it is 0.
-pub fn ln_binomial_above_at_most(n: u64, p: f64, k: u64) -> f64 {
-    if k >= n {
-        return f64::NEG_INFINITY;
-    }
-    let (next, others) = (k as f64 + 1.0, (n - k - 1) as f64);
-    let ratio = p / (1.0 - p) * others / (next + 1.0);
-    if ratio >= 1.0 {
-        return 0.0;
-    }
-    (ln_binomial_term(next, others, p, 1.0 - p) - libm::log1p(-ratio)).min(0.0)
-}
-
 /// `Pr[X = k]`; see [`ln_poisson_pmf`].
 pub fn poisson_pmf(k: u64, mean: f64) -> f64 {
     libm::exp(ln_poisson_pmf(k, mean))
