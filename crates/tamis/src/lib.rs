@@ -27,7 +27,8 @@
 //! | one cache line a question, insert only | [`BlockedBloom`] |
 //! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
 //! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
-//! | to remove keys or count them in the least memory, at 1% and below 0.001% | [`RankIndexed`] |
+//! | the same in the least memory, with more time: blocks of 2 KiB | [`BlockedRank`] with the param `block` fixed to 16384 |
+//! | to remove keys or count them as paper 000 does, in packed buckets | [`RankIndexed`] |
 //! | a small value for every key | [`RankMap`] |
 //! | to remove keys or count them in less than half the memory of a counting filter, in d-left buckets | [`DLeft`] |
 //! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |

@@ -105,7 +105,8 @@ pub trait Stored: Filter + Clone + Sized {
     /// It is an error if no params meet the goal, or if the memory would be out of all proportion
     /// to its rate.
     fn plan(goal: &Goal) -> Result<Self::Params, PlanError> {
-        let bits = |params: &Self::Params| Self::predict(params, goal.sized_keys()).bits_per_key;
+        let keys = goal.sized_keys();
+        let bits = |params: &Self::Params| Self::planned_bits(params, keys) / keys as f64;
         in_proportion(Self::KIND, Self::POSITION_BITS, goal, Self::least, bits)
     }
 
@@ -116,6 +117,13 @@ pub trait Stored: Filter + Clone + Sized {
 
     /// What a filter with `params` and `keys` keys will do.
     fn predict(params: &Self::Params, keys: u64) -> Prediction;
+
+    /// The bits of memory of a filter with `params` that was planned for `keys` keys: for kinds
+    /// that know them without the rest of the prediction.
+    #[doc(hidden)]
+    fn planned_bits(params: &Self::Params, keys: u64) -> f64 {
+        Self::predict(params, keys).bits_per_key * keys as f64
+    }
 
     /// The bytes on the wire of a filter with `params` and `keys` keys, and of its delta after
     /// `replaced` of the keys were replaced. Kinds that are built once have no delta.

@@ -36,6 +36,10 @@ impl<S: Scheme> Stored for Balanced<S> {
         plan::predict(params, keys)
     }
 
+    fn planned_bits(params: &BalancedParams<S>, _: u64) -> f64 {
+        plan::held_bits(params, params.layout().list) as f64
+    }
+
     fn traffic(
         params: &BalancedParams<S>,
         keys: u64,

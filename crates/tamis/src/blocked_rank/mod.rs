@@ -14,9 +14,11 @@
 //! back table  identities of the highest locations of blocks that are full
 //! ```
 //!
-//! With a million keys, the back table included, a key takes 8.7 bits at a rate of 2%, 9.7 at 1%,
-//! 11.5 at 0.3% and 13.4 at 0.1%. A block is a cache line. With larger blocks (`block`, in bits) a
-//! key takes less memory and more time: with 16384 bits 8.7 at 1%.
+//! With a million keys, the back table included, a key takes 8.7 bits at a rate of 2%, 9.6 at 1%,
+//! 11.5 at 0.3% and 13.3 at 0.1%. A block is a cache line. With larger blocks (`block`, in bits) a
+//! key takes less memory and more time: with 16384 bits 8.7 at 1%. A plan has such blocks if the
+//! user fixes `block`, or if [`Minimise::Memory`](crate::Minimise) is asked of
+//! [`choose`](crate::choose).
 //!
 //! ```
 //! use tamis::BlockedRank;

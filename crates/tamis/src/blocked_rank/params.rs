@@ -123,8 +123,8 @@ impl Level {
     fn recut(&self, blocks: u64, fingerprint: u32) -> Self {
         let Self { block, locations, .. } = *self;
         let words = self.words();
-        let most = if words <= 2 * LEAST_WORDS { words * 8 } else { u32::MAX };
-        let cells = ((64 * words - locations) / (fingerprint + 1)).clamp(1, most);
+        let cells = (64 * words - locations) / (fingerprint + 1);
+        let cells = cells.clamp(1, Shape::most_cells(words));
         Self { block, blocks, locations, cells, fingerprint }
     }
 }

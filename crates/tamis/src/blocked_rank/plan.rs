@@ -7,7 +7,7 @@ use super::shape::{LEAST_WORDS, MAX_WIDTH, Shape};
 use super::table::OWN_BITS;
 use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
-use crate::math::solve::bisect;
+use crate::math::solve::{bisect, first_true};
 use crate::rank_indexed::model::rate_of;
 use crate::spec::{Goal, InvalidParam, Kind, PlanError, Prediction, Size, narrow};
 
@@ -22,19 +22,21 @@ const BACK_OVERHEAD: f64 = 5.0;
 /// No plan has more locations for each key.
 const MOST_RATIO: f64 = 3.0;
 
-/// Loads are found to this precision.
-const LOAD_TOLERANCE: f64 = 1e-3;
-
 /// From this many expected keys on there are blocks behind the blocks; fewer are listed.
 const BLOCKS_FROM: f64 = 16.0;
 /// Fewer keys than this are as good as none.
 const RARE: f64 = 0.01;
 /// The cells of blocks behind blocks are planned to be in use to this share.
-const FULL: f64 = 0.9;
-/// As [`FULL`], if only the list is behind them: so it stays short, also when keys are replaced.
-const LAST_FULL: f64 = 0.55;
+const FULL: f64 = 0.96;
 /// Bits of blocks behind blocks: two lines.
 const BEHIND: u32 = 1024;
+/// The most bits of blocks that only the list is behind. They are seldom read, and large ones can
+/// be fuller.
+const LAST_BEHIND: u32 = 16_384;
+/// Standard deviations beyond the mean for which such blocks have room: so the list stays short.
+const SPARE: f64 = 3.0;
+/// How many times as many keys are behind after keys were replaced, and a little more.
+const LAG: f64 = 1.05;
 /// Blocks behind blocks refuse up to this many times as many keys as the model of clumps says:
 /// measured from 5e4 to 3e6 keys.
 const CLUMPS: f64 = 1.3;
@@ -62,14 +64,18 @@ impl BlockedRankParams {
         let (mut last, mut clump) = (front, front.clump(capacity as f64));
         let mut behind = [None; 2];
         for (number, level) in behind.iter_mut().enumerate() {
+            if expected < BLOCKS_FROM {
+                break;
+            }
             let keys = model::with_margin(expected, 3.0);
-            let planned =
-                |full| last.planned_behind(keys, full).filter(|_| expected >= BLOCKS_FROM);
-            let refused = |next: Level| CLUMPS * next.expected_behind(keys, clump);
-            let has_next = number == 0 && planned(FULL).map(refused) >= Some(BLOCKS_FROM);
-            *level = planned(if has_next { FULL } else { LAST_FULL });
-            let (Some(next), true) = (*level, has_next) else { break };
-            expected = refused(next);
+            let refused = |next: &Level| CLUMPS * next.expected_behind(keys, clump);
+            let next = last.planned_behind(BEHIND, keys, FULL);
+            let Some(next) = next.filter(|next| number == 0 && refused(next) >= BLOCKS_FROM) else {
+                *level = last.last_behind(keys, clump);
+                break;
+            };
+            *level = Some(next);
+            expected = refused(&next);
             (last, clump) = (next, clump * next.clump(keys / clump));
         }
         Self::laid_out(front, capacity, behind)
@@ -97,21 +103,20 @@ impl BlockedRankParams {
 }
 
 impl Level {
-    /// Blocks for `keys` keys that these ones are expected to refuse; `None` if
-    /// fingerprints would be too wide.
-    fn planned_behind(&self, keys: f64, full: f64) -> Option<Self> {
+    /// Blocks of `block` bits for `keys` keys that these ones are expected to refuse, with the
+    /// share `full` of their cells in use; `None` if fingerprints would be too wide.
+    fn planned_behind(&self, block: u32, keys: f64, full: f64) -> Option<Self> {
         let universe = self.universe();
-        let (words, block) = (BEHIND / 64, BEHIND);
-        let bits = f64::from(block);
+        let words = block / 64;
+        // Identities for each cell, which fix how many locations there are for it: up to 3.
+        let per_cell = universe as f64 / keys * full;
+        let least = libm::ceil(libm::log2(per_cell / 3.0)).max(0.0) as u32;
         // Not narrower, so that a location in front is part of one behind.
-        let levels = (self.fingerprint..=MAX_WIDTH).filter_map(|fingerprint| {
-            // Identities for each key fix how many locations there are for each cell.
-            let ratio = universe as f64 / keys / libm::exp2(f64::from(fingerprint)) * full;
-            if !(0.3..3.0).contains(&ratio) {
-                return None;
-            }
-            let cells = bits / (f64::from(fingerprint + 1) + ratio);
-            let mut cells = (libm::floor(cells) as u32).clamp(1, 8 * words);
+        let widths = least.max(self.fingerprint)..=(least + 3).min(MAX_WIDTH);
+        let levels = widths.filter_map(|fingerprint| {
+            let ratio = per_cell / libm::exp2(f64::from(fingerprint));
+            let cells = f64::from(block) / (f64::from(fingerprint + 1) + ratio);
+            let mut cells = (libm::floor(cells) as u32).clamp(1, Shape::most_cells(words));
             loop {
                 let blocks = libm::ceil(keys / (full * f64::from(cells))).max(1.0) as u64;
                 let locations = universe.div_ceil(blocks.checked_mul(1 << fingerprint)?);
@@ -124,6 +129,21 @@ impl Level {
             }
         });
         levels.min_by_key(|level| level.blocks)
+    }
+
+    /// As [`planned_behind`](Self::planned_behind), if only the list is behind: blocks of the size
+    /// that takes the fewest bits. `clump` keys come together.
+    fn last_behind(&self, keys: f64, clump: f64) -> Option<Self> {
+        // About the bits of a cell with its locations.
+        let cell = libm::log2(self.universe() as f64 / keys) + 2.0;
+        let sizes = core::iter::successors(Some(BEHIND), |block| Some(2 * block));
+        let levels = sizes.take_while(|block| *block <= LAST_BEHIND).filter_map(|block| {
+            // Of 1 cell in use a share s, s + SPARE sqrt(s) deviations fill it.
+            let deviation = SPARE / libm::sqrt(f64::from(block) / cell / clump);
+            let root = 0.5 * (libm::sqrt(deviation * deviation + 4.0) - deviation);
+            self.planned_behind(block, LAG * keys, root * root)
+        });
+        levels.min_by_key(Self::bits)
     }
 
     /// Keys that are expected to find no room if they come in clumps of this size: a block then
@@ -154,7 +174,7 @@ impl Cut {
     /// The cuts that may be best for a width, if there are to be `ratio` locations for each cell.
     fn near(words: u32, fingerprint: u32, ratio: f64) -> impl Iterator<Item = Self> {
         let step = words / LEAST_WORDS;
-        let most = if words <= 2 * LEAST_WORDS { 8 * words } else { u32::MAX };
+        let most = Shape::most_cells(words);
         let cells = f64::from(64 * words) / (f64::from(fingerprint + 1) + ratio);
         let cells = (libm::floor(cells) as u32).min(most);
         (0..4).filter_map(move |steps| {
@@ -165,9 +185,7 @@ impl Cut {
     }
 
     fn new(words: u32, fingerprint: u32, cells: u32, locations: u32) -> Self {
-        let excess = |load: f64| model::behind(load, locations, cells) - MOST_BEHIND;
-        let all = f64::from(cells);
-        let load = bisect(excess, 0.5 * all, 1.5 * all, LOAD_TOLERANCE * all).unwrap_or(0.5 * all);
+        let load = model::load_behind(MOST_BEHIND, locations, cells);
         Self { words, fingerprint, cells, locations, load }
     }
 
@@ -240,16 +258,18 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
             let widest = libm::exp2(f64::from(MAX_FINGERPRINT)) * MOST_RATIO * keys as f64;
             let nearest = rate_of(widest.min(MAX_UNIVERSE as f64), keys);
             let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
-            let (_, cut, mut number) = best.ok_or(unreachable)?;
+            let (_, cut, number) = best.ok_or(unreachable)?;
             // A listed key takes far more than a cell. Where too few are expected behind for a
             // level of blocks, there are enough blocks in front that hardly one is listed.
             let listed = |number: u64| {
                 model::expected_behind((number, cut.locations, cut.cells), keys as f64, 1.0)
             };
-            while blocks.is_none() && (RARE..BLOCKS_FROM).contains(&listed(number)) {
-                number += 1;
+            let mut enough = None;
+            if blocks.is_none() && (RARE..BLOCKS_FROM).contains(&listed(number)) {
+                let most = number.saturating_mul(4);
+                enough = first_true(number, most, |number| listed(number) < RARE);
             }
-            cut.build(number, keys)
+            cut.build(enough.unwrap_or(number), keys)
         }
         (_, budget) => {
             let bits = budget.unwrap_or(0) as f64 / keys as f64;
@@ -264,8 +284,8 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
                     None if cut.bits(cut.load) > bits => continue,
                     None => {
                         let excess = |load: f64| cut.bits(load) - bits;
-                        let load = bisect(excess, cut.load / 1e6, cut.load, LOAD_TOLERANCE)
-                            .unwrap_or(cut.load);
+                        let load =
+                            bisect(excess, cut.load / 1e6, cut.load, 1e-3).unwrap_or(cut.load);
                         libm::floor(keys as f64 / load).max(1.0)
                     }
                 };

@@ -52,12 +52,15 @@ impl Shape {
         Self { words, locations, cells, width, lanes, ones, tops, mask, not_ends }
     }
 
+    /// The most cells, and locations, of a block, whatever their width. In one or two lines a map
+    /// of bits takes a word a line.
+    pub(super) fn most_cells(words: u32) -> u32 {
+        if words <= 2 * LEAST_WORDS { words * 8 } else { u32::MAX }
+    }
+
     /// The most locations of a block with `cells` cells; `None` if the cells do not fit.
-    ///
-    /// In one or two lines a map of bits takes a word a line. So there are at most 64 locations
-    /// and cells for each of these lines.
     pub(super) fn most_locations(words: u32, cells: u32, width: u32) -> Option<u32> {
-        let most = if words <= 2 * LEAST_WORDS { words * 8 } else { u32::MAX };
+        let most = Self::most_cells(words);
         let left = (64 * words).checked_sub(cells.checked_mul(width + 1)?)?;
         Some(left.min(most)).filter(|&left| left > 0 && cells <= most)
     }

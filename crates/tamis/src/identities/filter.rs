@@ -147,6 +147,10 @@ impl<T: Table> Stored for Identities<T> {
         T::predict(params, keys)
     }
 
+    fn planned_bits(params: &T::Params, _: u64) -> f64 {
+        T::planned_bits(params) as f64
+    }
+
     fn traffic(
         params: &T::Params,
         keys: u64,

@@ -56,6 +56,8 @@ pub trait Table: Clone + core::fmt::Debug {
     fn least(goal: &Goal) -> Result<Self::Params, PlanError>;
     /// What a table with `params` and `keys` keys will do.
     fn predict(params: &Self::Params, keys: u64) -> Prediction;
+    /// The bits of a table with `params`, without any overflow.
+    fn planned_bits(params: &Self::Params) -> u64;
     /// Writes to `out` how the prediction comes about.
     fn explain(params: &Self::Params, keys: u64, out: &mut Lines);
     /// The universe, U.

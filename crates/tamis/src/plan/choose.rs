@@ -37,6 +37,9 @@ const BLOCK: f64 = 0.1;
 /// What a bit of memory costs, in bits on the wire: enough that among equal messages the smaller
 /// filter wins.
 const MEMORY: f64 = 0.01;
+/// Bits of the blocks with which `blocked-rank` takes less memory, and more time: a question reads
+/// up to three lines of a block.
+const LARGER_BLOCKS: [u64; 3] = [1024, 4096, 16_384];
 /// A filter may take this many times the memory of the smallest, whatever it saves elsewhere.
 pub(super) const MOST_MEMORY: f64 = 8.0;
 
@@ -115,10 +118,11 @@ fn among(kinds: &[Kind], goal: &Goal) -> Result<Vec<Plan>, PlanError> {
 
 /// The layouts of a kind that may meet the goal.
 ///
-/// The first takes the least memory. If something else counts too, plain and counting filters also
-/// bid with fewer hash functions: these read fewer blocks and pack into fewer bytes, in more
-/// memory. They are the shapes among which [`optimise`](crate::compressed::optimise) finds the
-/// smallest message.
+/// The first is what [`AnyParams::plan`] returns. If something else than memory counts too, plain
+/// and counting filters also bid with fewer hash functions: these read fewer blocks and pack into
+/// fewer bytes, in more memory. They are the shapes among which
+/// [`optimise`](crate::compressed::optimise) finds the smallest message. If memory counts most,
+/// `blocked-rank` also bids with [larger blocks](LARGER_BLOCKS).
 fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     let mut goal = goal.clone();
     for operation in &goal.needs {
@@ -130,15 +134,21 @@ fn bids(kind: Kind, goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     let mut bids = alloc::vec![first];
     let more_counts =
         matches!(goal.minimise, Minimise::Wire | Minimise::Lookups) || !goal.at_most.is_empty();
-    let fixed = goal.fixed.iter().any(|(name, _)| name == "hashes");
-    let hashes = match first {
-        AnyParams::Bloom(params) => params.hashes(),
-        AnyParams::Counting(params) => params.hashes(),
-        _ => 1,
+    let memory_counts = goal.minimise == Minimise::Memory || goal.at_most.bits_per_key.is_some();
+    let (name, others): (&str, Vec<u64>) = match first {
+        AnyParams::Bloom(params) if more_counts => {
+            ("hashes", (1..params.hashes().into()).collect())
+        }
+        AnyParams::Counting(params) if more_counts => {
+            ("hashes", (1..params.hashes().into()).collect())
+        }
+        AnyParams::BlockedRank(_) if memory_counts => ("block", LARGER_BLOCKS.to_vec()),
+        _ => ("", Vec::new()),
     };
-    if more_counts && !fixed && matches!(goal.size, Size::Rate(_)) {
-        for fewer in 1..hashes.into() {
-            goal.fixed.push(("hashes".to_string(), fewer));
+    let fixed = goal.fixed.iter().any(|(fixed, _)| fixed == name);
+    if !fixed && matches!(goal.size, Size::Rate(_)) {
+        for other in others {
+            goal.fixed.push((name.to_string(), other));
             bids.extend(AnyParams::plan(kind, &goal));
             goal.fixed.pop();
         }

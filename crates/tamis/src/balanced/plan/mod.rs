@@ -408,7 +408,7 @@ impl Planner {
 }
 
 /// Bits of memory with `entries` entries in the list.
-fn held_bits<S: Scheme>(params: &BalancedParams<S>, entries: u64) -> u64 {
+pub(super) fn held_bits<S: Scheme>(params: &BalancedParams<S>, entries: u64) -> u64 {
     let slots = slots_for(params.layout().list, entries);
     params.bits().next_multiple_of(Line::BITS).saturating_add(slots.saturating_mul(64))
 }

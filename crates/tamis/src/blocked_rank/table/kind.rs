@@ -39,6 +39,10 @@ impl identities::Table for Table {
         plan::predict(params, keys)
     }
 
+    fn planned_bits(params: &BlockedRankParams) -> u64 {
+        params.bits() + params.back_bits()
+    }
+
     /// Papers 000 and 001 in one.
     fn explain(params: &BlockedRankParams, n: u64, out: &mut Lines) {
         let (m, l, z) = (params.blocks(), params.locations(), params.cells());

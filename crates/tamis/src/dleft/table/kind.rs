@@ -39,6 +39,10 @@ impl identities::Table for Table {
         plan::predict(params, keys)
     }
 
+    fn planned_bits(params: &DLeftParams) -> u64 {
+        params.bits()
+    }
+
     /// Paper 003.
     fn explain(params: &DLeftParams, n: u64, out: &mut Lines) {
         let (d, b, c) = (params.subtables(), params.buckets(), params.cells());

@@ -40,6 +40,10 @@ impl<V: Variant> identities::Table for Table<V> {
         plan::predict(params, keys, V::MODE)
     }
 
+    fn planned_bits(params: &RankParams) -> u64 {
+        params.layout().bits()
+    }
+
     /// Paper 000.
     fn explain(params: &RankParams, n: u64, out: &mut Lines) {
         let layout = params.layout();
