@@ -48,18 +48,29 @@ impl AtomicWords {
         word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
-    /// Whether all bits of `mask` are set in the words from `start` on.
+    /// The words from `start` on in its line, each with one of `masks`.
     #[inline]
-    pub(crate) fn hold(&self, start: usize, mask: &[u64]) -> bool {
-        let missing = |(at, &mask)| mask & !self.word(start + at).load(Ordering::Relaxed);
-        mask.iter().enumerate().map(missing).fold(0, |all, missing| all | missing) == 0
+    fn with_masks<'a>(
+        &'a self,
+        start: usize,
+        masks: &'a [u64],
+    ) -> impl Iterator<Item = (&'a AtomicU64, u64)> {
+        let line = &self.lines[start / Line::WORDS].0;
+        line[start % Line::WORDS..].iter().zip(masks.iter().copied())
     }
 
-    /// Sets the bits of `mask` in the words from `start` on; true if this very call set one.
+    /// Whether all bits of `masks` are set in the words from `start` on, in one line.
     #[inline]
-    pub(crate) fn set_all(&self, start: usize, mask: &[u64]) -> bool {
-        mask.iter().enumerate().fold(false, |new, (at, &mask)| {
-            let word = self.word(start + at);
+    pub(crate) fn hold(&self, start: usize, masks: &[u64]) -> bool {
+        let missing = |(word, mask): (&AtomicU64, _)| mask & !word.load(Ordering::Relaxed);
+        self.with_masks(start, masks).map(missing).fold(0, |all, missing| all | missing) == 0
+    }
+
+    /// Sets the bits of `masks` in the words from `start` on, in one line; true if this very call
+    /// set one.
+    #[inline]
+    pub(crate) fn set_all(&self, start: usize, masks: &[u64]) -> bool {
+        self.with_masks(start, masks).fold(false, |new, (word, mask)| {
             // A read is much cheaper than a write, and leaves the line shared.
             let missing = mask & !word.load(Ordering::Relaxed);
             let set =

@@ -38,10 +38,10 @@ use crate::stored::Stored;
 ///
 /// # When to take them
 ///
-/// Take them if lookups matter most: these are as quick as in the plain filters and need no lock.
-/// Insertions set bit after bit with atomic writes, which are slower than plain ones, and threads
-/// that write to the same lines wait for each other: for many insertions take a sharded filter
-/// with batches.
+/// Take them if lookups matter most: these need no lock. Insertions write to each word whose bits
+/// are not all set by an atomic operation, which takes as long as ten plain ones, and threads that
+/// write to the same lines wait for each other: for many insertions take a sharded filter with
+/// batches.
 pub type AtomicBloom = Atomic<BloomParams>;
 
 /// A [`BlockedBloom`] filter whose `insert` takes a shared reference; otherwise as

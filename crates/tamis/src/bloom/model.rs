@@ -23,12 +23,14 @@
 //!
 //! Every rate includes the digest floor n / 2^64.
 
+use alloc::vec::Vec;
+
 use super::params::{
     BlockedParams, BloomParams, CountingParams, MAX_HASHES, MAX_POSITIONS, most_sections,
 };
 use crate::bits::Line;
-use crate::math::occupancy::{expected_power, power_spread};
-use crate::math::solve::first_true;
+use crate::math::occupancy::{expanded_power, expected_power, expected_powers, power_spread};
+use crate::math::solve::first_true_near;
 use crate::math::tail::binomial_pmf;
 use crate::spec::{Goal, Lines, Params, PlanError, Prediction, Size, digest_floor};
 use crate::traffic::model::Shape;
@@ -100,16 +102,30 @@ fn fewest_positions(keys: u64, asked: f64, hashes: Option<u32>) -> Option<(u64, 
     let low = (libm::floor(ideal) as u32).saturating_sub(1).clamp(1, MAX_HASHES);
     let high = (libm::ceil(ideal) as u32 + 1).clamp(1, MAX_HASHES);
     let candidates = hashes.map_or(low..=high, |hashes| hashes..=hashes);
-    candidates
-        .filter_map(|hashes| {
-            let k = f64::from(hashes);
-            let textbook = -k * keys as f64 / libm::log1p(-libm::pow(asked, 1.0 / k));
-            let low = (textbook * 0.9) as u64;
-            let high = (textbook * 2.0 + 64.0 * k).min(MAX_POSITIONS as f64) as u64;
-            let met = |positions| rate(positions, hashes, keys) <= asked;
-            Some((first_true(low.max(1), high, met)?, hashes))
-        })
-        .min()
+    // The exact rate takes long to compute where m is small, so m is first looked for with an
+    // expansion that is good to a position or so.
+    let guess = |hashes: u32| {
+        let k = f64::from(hashes);
+        let throws = keys.saturating_mul(hashes.into());
+        let textbook = -k * keys as f64 / libm::log1p(-libm::pow(asked, 1.0 / k));
+        let met = |m| expanded_power(m, throws, hashes) + digest_floor(keys) <= asked;
+        let guess = textbook.min(MAX_POSITIONS as f64) as u64;
+        (first_true_near(guess, guess / 64, MAX_POSITIONS, met).unwrap_or(MAX_POSITIONS), hashes)
+    };
+    let mut guesses: Vec<(u64, u32)> = candidates.map(guess).collect();
+    guesses.sort_unstable();
+    let mut best: Option<(u64, u32)> = None;
+    for (guess, hashes) in guesses {
+        if best.is_some_and(|(fewest, _)| guess > fewest + fewest / 1000 + 64) {
+            break;
+        }
+        let met = |positions| rate(positions, hashes, keys) <= asked;
+        if let Some(fewest) = first_true_near(guess, 1, MAX_POSITIONS, met) {
+            let bid = (fewest, hashes);
+            best = Some(best.map_or(bid, |best| best.min(bid)));
+        }
+    }
+    best
 }
 
 /// The k with the least rate for `positions` positions.
@@ -140,9 +156,10 @@ fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) 
     let all: f64 = (0..k).map(fresh).sum();
     // Position i of an absent key is read if the i positions before it are in use.
     let throws = keys.saturating_mul(k.into());
-    let miss: f64 = (0..k).map(|i| expected_power(m, throws, i) * fresh(i)).sum();
+    let powers = expected_powers(m, throws, k);
+    let miss: f64 = (0..k).zip(&powers).map(|(i, power)| power * fresh(i)).sum();
     Prediction {
-        rate: rate(m, k, keys),
+        rate: (powers[k as usize] + digest_floor(keys)).min(1.0),
         rate_spread: power_spread(m, throws, k),
         bits_per_key: per_key(lines * Line::BITS, keys),
         wire_bits_per_key: wire_per_key(params, array_bits, keys),
@@ -186,12 +203,22 @@ impl SectionModel {
         Self { sections }
     }
 
-    /// phi(j) and, for its spread, the mean square of a block's rate, given the load j:
-    /// `free(c)` = (1 - c/s)^j is the chance that c given bits of a section of s bits are unset.
-    fn moments(&self, free: impl Fn(usize, f64) -> f64) -> (f64, f64) {
+    /// The chances (1 - 1/s)^j and (1 - 2/s)^j that one or two given bits of a section are unset
+    /// at load j, for either size s.
+    fn free(&self, load: f64) -> [[f64; 2]; 2] {
+        self.steps().map(|steps| steps.map(|step| libm::pow(step, load)))
+    }
+
+    /// What these chances are multiplied by with each key.
+    fn steps(&self) -> [[f64; 2]; 2] {
+        self.sections.map(|Alike { size, .. }| [1.0 - 1.0 / size, 1.0 - 2.0 / size])
+    }
+
+    /// phi(j) and, for its spread, the mean square of the rate of a block, from what is free at
+    /// load j.
+    fn moments(&self, free: &[[f64; 2]; 2]) -> (f64, f64) {
         let (mut first, mut second) = (1.0, 1.0);
-        for (at, &Alike { number, size }) in self.sections.iter().enumerate() {
-            let (one, two) = (free(at, 1.0), free(at, 2.0));
+        for (&Alike { number, size }, [one, two]) in self.sections.iter().zip(free) {
             let (set, both) = (1.0 - one, 1.0 - 2.0 * one + two);
             first *= power(set, number);
             second *= power(set / size + (1.0 - 1.0 / size) * both, number);
@@ -210,23 +237,20 @@ impl SectionModel {
             return (1.0, 0.0);
         }
         if blocks == 1 {
-            let free = |at, c| libm::pow(1.0 - c / self.sections[at as usize].size, n);
-            let (first, second) = self.moments(free);
+            let (first, second) = self.moments(&self.free(n));
             return (first, second - first * first);
         }
         // From the likeliest load upwards, and then downwards, each term from the one before.
         let mode = libm::floor((n + 1.0) * share);
         let odds = share / (1.0 - share);
         let start = binomial_pmf(keys, share, mode as u64);
+        let steps = self.steps();
         let (mut first, mut second, mut by_load) = (0.0, 0.0, 0.0);
         for up in [true, false] {
-            let (mut load, mut chance) = (mode, start);
-            let mut free = self
-                .sections
-                .map(|Alike { size, .. }| [1.0, 2.0].map(|c| libm::pow(1.0 - c / size, load)));
+            let (mut load, mut chance, mut free) = (mode, start, self.free(mode));
             loop {
                 if up || load < mode {
-                    let (rate, square) = self.moments(|at, c| free[at][c as usize - 1]);
+                    let (rate, square) = self.moments(&free);
                     first += chance * rate;
                     second += chance * square;
                     by_load += chance * rate * (load - mean);
@@ -240,39 +264,22 @@ impl SectionModel {
                     break;
                 }
                 load += if up { 1.0 } else { -1.0 };
-                for (free, section) in free.iter_mut().zip(&self.sections) {
-                    for (free, c) in free.iter_mut().zip([1.0, 2.0]) {
-                        let step = 1.0 - c / section.size;
-                        *free = if up { *free * step } else { *free / step };
-                    }
+                for (free, step) in free.as_flattened_mut().iter_mut().zip(steps.as_flattened()) {
+                    *free = if up { *free * step } else { *free / step };
                 }
             }
         }
-        (first, second - first * first - by_load * by_load / (mean * (1.0 - share)))
+        let explained = if keys > 0 { by_load * by_load / (mean * (1.0 - share)) } else { 0.0 };
+        (first, second - first * first - explained)
     }
 
     fn rate(&self, blocks: u64, keys: u64) -> f64 {
         (self.over_loads(blocks, keys).0 + blocked_floor(blocks, keys)).min(1.0)
     }
 
-    /// The fewest blocks, at most `most`, that reach the rate `asked`. They are looked for from
-    /// `guess` on.
+    /// The fewest blocks, at most `most`, that reach the rate `asked`, looked for around `guess`.
     fn fewest_blocks(&self, keys: u64, asked: f64, guess: u64, most: u64) -> Option<u64> {
-        let met = |blocks| self.rate(blocks, keys) <= asked;
-        let (mut low, mut high) = (guess, guess);
-        if met(guess) {
-            while low > 1 && met(low) {
-                (low, high) = (low - (low / 16).max(1), low);
-            }
-        } else {
-            while !met(high) {
-                if high == most {
-                    return None;
-                }
-                (low, high) = (high + 1, (high + high / 16 + 1).min(most));
-            }
-        }
-        first_true(low, high, met)
+        first_true_near(guess, guess / 16, most, |blocks| self.rate(blocks, keys) <= asked)
     }
 }
 
@@ -352,10 +359,10 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
         let sections = SectionModel::new(block as u32, hashes);
         let found = match (blocks, asked, best) {
             (Some(blocks), ..) => Some(blocks),
-            // Most candidates are dismissed by one look.
-            (None, Some(asked), Some((fewest, ..))) => (sections.rate(fewest, keys) <= asked)
-                .then(|| sections.fewest_blocks(keys, asked, fewest, fewest))
-                .flatten(),
+            // Most candidates are dismissed by one look: they would need more blocks.
+            (None, Some(asked), Some((fewest, ..))) => {
+                sections.fewest_blocks(keys, asked, fewest, fewest)
+            }
             (None, Some(asked), None) => sections.fewest_blocks(keys, asked, guess, most_blocks),
             (None, None, _) => None,
         };
