@@ -118,16 +118,16 @@ const fn make<const BLOCK: usize, const CUT: u8>() -> Code {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load<T: Copy, const N: usize>(array: &[T; N]) -> __m256i {
+fn load<T: Into<u64>, const N: usize>(array: &[T; N]) -> __m256i {
     const { assert!(size_of::<[T; N]>() == 32) };
-    // SAFETY: an array of 32 bytes is read, as integers, and needs no alignment.
+    // SAFETY: 32 bytes of integers are read, and need no alignment.
     unsafe { _mm256_loadu_si256((&raw const *array).cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn store(words: &mut [u64; 4], vector: __m256i) {
-    // SAFETY: an array of 32 bytes is written, as integers, and needs no alignment.
+    // SAFETY: 32 bytes of integers are written, and need no alignment.
     unsafe { _mm256_storeu_si256((&raw mut *words).cast(), vector) }
 }
 
