@@ -6,6 +6,7 @@
 //! - [`BlockProbes`]: independent bit positions inside one block, or in its first bits if the
 //!   others have another use. (A start and a step inside a small block would give so few patterns
 //!   that the rate rises up to a hundredfold.)
+//! - [`Sections`]: one bit position in each section of a block.
 //! - [`identity`]: the one integer that a fingerprint structure keeps of a key.
 
 use crate::digest::Digest;
@@ -93,6 +94,47 @@ impl BlockProbes {
         (0..self.count as usize).map(move |i| {
             let product = halves[i & 1].wrapping_mul(BLOCK_SALTS[i]);
             (((product >> 10) * self.range) >> 22) as usize
+        })
+    }
+}
+
+/// Odd multipliers of the positions in sections: those of the split-block filter of Parquet, and
+/// eight from the binary expansion of pi.
+pub(crate) const SECTION_SALTS: [u32; 16] = [
+    0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
+    0x243f6a89, 0x85a308d3, 0x13198a2f, 0x03707345, 0xa4093823, 0x299f31d1, 0x082efa99, 0xec4e6c89,
+];
+
+/// A block that is cut into sections as equal as they can be. A digest has one bit in each.
+///
+/// Section i of k begins at bit i B / k of the B bits. In a section of s bits the position is the
+/// upper half of the 32-bit product of the digest's low half and salt i, times s, over 2^16. If s
+/// is a power of two, that is the top bits of the product. So with eight sections of 32 bits the
+/// bits are those of the split-block filter of Parquet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sections {
+    /// Bits of the block.
+    pub block: u32,
+    /// How many sections.
+    pub number: u32,
+}
+
+impl Sections {
+    /// The first bit of a section, and how many bits it has.
+    #[inline]
+    pub const fn section(self, index: u32) -> (u32, u32) {
+        let (start, end) =
+            (index * self.block / self.number, (index + 1) * self.block / self.number);
+        (start, end - start)
+    }
+
+    /// The bits of a digest in its block, one in each section.
+    #[inline]
+    pub fn positions(self, digest: Digest) -> impl Iterator<Item = usize> {
+        (0..self.number).map(move |index| {
+            let (start, size) = self.section(index);
+            let product = (digest.0 as u32).wrapping_mul(SECTION_SALTS[index as usize]);
+            (start + ((product >> 16) * size >> 16)) as usize
         })
     }
 }

@@ -69,7 +69,8 @@ fn integers(kind: Kind, keys: u64, dice: &mut Dice) -> Vec<u64> {
             vec![dice.small(20 * keys + 70), dice.small(64), dice.pick(&[1, 2, 4, 8, 16])]
         }
         Kind::Blocked => {
-            vec![dice.small(keys / 20 + 4), dice.pick(&[256, 512]), dice.between(1, 32)]
+            let block = dice.pick(&[256, 512]);
+            vec![dice.small(keys / 20 + 4), block, dice.between(1, block / 32)]
         }
         Kind::RankIndexed | Kind::RankSet | Kind::RankCounting | Kind::RankMap => {
             rank(kind, keys, dice)

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hasher as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tamis::internals::address::{BlockProbes, identity, probes, reduce};
+use tamis::internals::address::{BlockProbes, Sections, identity, probes, reduce};
 use tamis::{Digest, HashId, Hasher, Key};
 
 /// The buffer of the XXH3 specification's sanity checks.
@@ -147,6 +147,14 @@ fn addresses_are_frozen() {
         BlockProbes::new(digest, 4, 256).positions().collect::<Vec<_>>(),
         [99, 167, 162, 187]
     );
+    let in_sections =
+        |block, number| Sections { block, number }.positions(digest).collect::<Vec<_>>();
+    assert_eq!(in_sections(256, 8), [18, 51, 94, 119, 132, 176, 204, 248]);
+    assert_eq!(in_sections(512, 6), [50, 136, 253, 317, 353, 469]);
+    assert_eq!(
+        in_sections(512, 16),
+        [18, 51, 94, 119, 132, 176, 204, 248, 259, 292, 343, 357, 408, 430, 464, 487]
+    );
 }
 
 #[test]
@@ -172,13 +180,17 @@ fn probes_are_uniform_and_pairwise_independent() {
     for (first, second) in [(0, 1), (0, 2), (1, 3), (2, 7), (0, 7), (5, 6), (6, 8), (9, 15)] {
         let mut plain = vec![0_u64; 19 * 19];
         let mut block = vec![0_u64; 16 * 16];
+        let mut section = vec![0_u64; 16 * 16];
         for &digest in &digests {
             let at: Vec<u64> = probes(digest, 16, 19).collect();
             plain[(at[first] * 19 + at[second]) as usize] += 1;
             let at: Vec<usize> = BlockProbes::new(digest, 16, 512).positions().collect();
             block[at[first] / 32 * 16 + at[second] / 32] += 1;
+            let at: Vec<usize> = Sections { block: 512, number: 16 }.positions(digest).collect();
+            section[at[first] % 32 / 2 * 16 + at[second] % 32 / 2] += 1;
         }
         assert!(chi_square_excess(&plain).abs() < 5.0, "probes {first} and {second}");
         assert!(chi_square_excess(&block).abs() < 5.0, "block probes {first} and {second}");
+        assert!(chi_square_excess(&section).abs() < 5.0, "sections {first} and {second}");
     }
 }

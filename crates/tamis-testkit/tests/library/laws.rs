@@ -42,7 +42,8 @@ fn counting_keeps_the_laws() {
 #[test]
 fn blocked_keeps_the_laws() {
     laws::check(blocked(20, 512, 7), 1000);
-    laws::check(blocked(41, 256, 32), 500);
+    laws::check(blocked(41, 256, 8), 500);
+    laws::check(blocked(9, 512, 16), 500);
     laws::check(blocked(1, 256, 1), 3);
 }
 

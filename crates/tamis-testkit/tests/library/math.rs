@@ -12,7 +12,7 @@ use tamis::internals::math::occupancy::{
     Occupancy, expected_power, mean_occupied, power_spread, variance_occupied,
 };
 use tamis::internals::math::ode::rk4;
-use tamis::internals::math::solve::{bisect, first_true};
+use tamis::internals::math::solve::{bisect, first_true, first_true_near};
 use tamis::internals::math::tail::{
     binomial_above, binomial_pmf, ln_binomial_above, ln_binomial_pmf, ln_poisson_above,
     ln_poisson_pmf, poisson_above, poisson_pmf,
@@ -613,5 +613,19 @@ proptest! {
         let whole = first_true(0, u64::MAX, |x| x >= u64::MAX - threshold);
         prop_assert_eq!(whole, Some(u64::MAX - threshold));
         prop_assert_eq!(first_true(low + 1, low, |_| true), None);
+    }
+
+    #[test]
+    fn first_true_near_equals_a_scan(
+        guess in 0u64..120, step in 0u64..40, most in 1u64..100, threshold in 0u64..120,
+    ) {
+        let scan = (1..=most).find(|&x| x >= threshold);
+        prop_assert_eq!(first_true_near(guess, step, most, |x| x >= threshold), scan);
+        let mut calls = 0;
+        let found = first_true_near(1 << 40, 1, 1 << 48, |x| {
+            calls += 1;
+            x >= (1 << 40) - threshold
+        });
+        prop_assert!(found == Some((1 << 40) - threshold) && calls <= 17, "{calls} calls");
     }
 }

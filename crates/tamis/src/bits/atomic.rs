@@ -14,6 +14,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 
 use super::line::Line;
 use super::words::Words;
+use crate::digest::Digest;
 
 /// One cache line of words.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ struct AtomicLine([AtomicU64; Line::WORDS]);
 
 /// A fixed number of words whose bits can be set through a shared reference.
 #[derive(Debug)]
-pub(crate) struct AtomicWords {
+pub struct AtomicWords {
     lines: Vec<AtomicLine>,
     len: usize,
 }
@@ -45,6 +46,37 @@ impl AtomicWords {
         let (word, bit) = (self.word((position >> 6) as usize), 1 << (position & 63));
         // A read is much cheaper than a write, and leaves the line shared.
         word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+
+    /// The words from `start` on in its line, each with one of `masks`.
+    #[inline]
+    fn with_masks<'a>(
+        &'a self,
+        start: usize,
+        masks: &'a [u64],
+    ) -> impl Iterator<Item = (&'a AtomicU64, u64)> {
+        let line = &self.lines[start / Line::WORDS].0;
+        line[start % Line::WORDS..].iter().zip(masks.iter().copied())
+    }
+
+    /// Whether all bits of `masks` are set in the words from `start` on, in one line.
+    #[inline]
+    pub(crate) fn hold(&self, start: usize, masks: &[u64]) -> bool {
+        let missing = |(word, mask): (&AtomicU64, _)| mask & !word.load(Ordering::Relaxed);
+        self.with_masks(start, masks).map(missing).fold(0, |all, missing| all | missing) == 0
+    }
+
+    /// Sets the bits of `masks` in the words from `start` on, in one line; true if this very call
+    /// set one.
+    #[inline]
+    pub(crate) fn set_all(&self, start: usize, masks: &[u64]) -> bool {
+        self.with_masks(start, masks).fold(false, |new, (word, mask)| {
+            // A read is much cheaper than a write, and leaves the line shared.
+            let missing = mask & !word.load(Ordering::Relaxed);
+            let set =
+                missing != 0 && word.fetch_or(missing, Ordering::Relaxed) & missing != missing;
+            new | set
+        })
     }
 
     /// Starts fetching the line of bit `position`.
@@ -83,14 +115,21 @@ impl From<AtomicWords> for Words {
     }
 }
 
-/// A number that several threads add to, on a line of its own.
+/// A number that several threads add to: the sum of several, each on a line of its own, so that
+/// threads seldom wait for each other.
+#[derive(Debug)]
+pub(crate) struct Tally([Part; PARTS]);
+
+/// With loom, all threads must meet in every order, and in the same place in every run.
+const PARTS: usize = if cfg!(loom) { 1 } else { 16 };
+
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Tally(AtomicU64);
+struct Part(AtomicU64);
 
 impl Default for Tally {
     fn default() -> Self {
-        Self(AtomicU64::new(0))
+        Self(core::array::from_fn(|_| Part(AtomicU64::new(0))))
     }
 }
 
@@ -98,11 +137,16 @@ impl Tally {
     /// Adds to the number.
     #[inline]
     pub(crate) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
+        // Each thread has a stack of its own, at least a mebibyte from any other.
+        let on_stack = 0_u8;
+        let stack = (&raw const on_stack).addr() as u64 >> 20;
+        let part = Digest(stack).word(0) as usize % PARTS;
+        self.0[part].0.fetch_add(more, Ordering::Relaxed);
     }
 
     /// The number now.
     pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        let parts = self.0.iter().map(|part| part.0.load(Ordering::Relaxed));
+        parts.fold(0, u64::saturating_add)
     }
 }

@@ -111,6 +111,25 @@ impl Words {
         }
     }
 
+    /// The lines that hold the words, the last filled with zeros, if they are owned. This is
+    /// quicker than a view of the words.
+    #[inline]
+    pub(crate) fn owned(&self) -> Option<&[Line]> {
+        match &self.storage {
+            Storage::Owned(lines) => Some(lines),
+            Storage::Shared { .. } => None,
+        }
+    }
+
+    /// The same, to write. The zeros must stay.
+    #[inline]
+    pub(crate) fn owned_mut(&mut self) -> Option<&mut [Line]> {
+        match &mut self.storage {
+            Storage::Owned(lines) => Some(lines),
+            Storage::Shared { .. } => None,
+        }
+    }
+
     /// The words, to write; shared words are copied first.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [u64] {

@@ -1,7 +1,5 @@
 //! Plain and blocked Bloom filters that several threads fill and ask at once, without locks.
 
-use core::iter;
-
 use super::params::{BlockedParams, BloomParams};
 use super::{BlockedBloom, Bloom, looked_at};
 use crate::bits::{AHEAD, AtomicWords, BitVec, Line, Tally};
@@ -40,10 +38,10 @@ use crate::stored::Stored;
 ///
 /// # When to take them
 ///
-/// Take them if lookups matter most: these are as quick as in the plain filters and need no lock.
-/// Insertions set bit after bit with atomic writes, which are slower than plain ones, and threads
-/// that write to the same lines wait for each other: for many insertions take a sharded filter
-/// with batches.
+/// Take them if lookups matter most: these need no lock. Insertions write to each word whose bits
+/// are not all set by an atomic operation, which takes as long as ten plain ones, and threads that
+/// write to the same lines wait for each other: for many insertions take a sharded filter with
+/// batches.
 pub type AtomicBloom = Atomic<BloomParams>;
 
 /// A [`BlockedBloom`] filter whose `insert` takes a shared reference; otherwise as
@@ -63,11 +61,17 @@ pub struct Atomic<P> {
 
 /// What differs between the two: where the bits of a digest are.
 pub trait Layout {
-    /// The bits of a digest.
-    fn positions(&self, digest: Digest) -> impl Iterator<Item = u64>;
+    /// Sets the bits of a digest; true if this very call set one.
+    fn set(&self, words: &AtomicWords, digest: Digest) -> bool;
 
-    /// One bit in each line that a digest has bits in.
-    fn lines(&self, digest: Digest) -> impl Iterator<Item = u64>;
+    /// Whether all bits of a digest are set.
+    fn holds(&self, words: &AtomicWords, digest: Digest) -> bool;
+
+    /// Starts fetching the lines that a digest has bits in.
+    fn prefetch(&self, words: &AtomicWords, digest: Digest);
+
+    /// How many lines are read for a digest.
+    fn lines_read(&self, words: &AtomicWords, digest: Digest) -> u32;
 
     /// All bits.
     fn bits(&self) -> u64;
@@ -78,13 +82,23 @@ pub trait Layout {
 
 impl Layout for BloomParams {
     #[inline]
-    fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> {
-        self.positions(digest)
+    fn set(&self, words: &AtomicWords, digest: Digest) -> bool {
+        self.positions(digest).fold(false, |new, at| new | words.set(at))
     }
 
     #[inline]
-    fn lines(&self, digest: Digest) -> impl Iterator<Item = u64> {
-        self.positions(digest)
+    fn holds(&self, words: &AtomicWords, digest: Digest) -> bool {
+        self.positions(digest).all(|at| words.test(at))
+    }
+
+    #[inline]
+    fn prefetch(&self, words: &AtomicWords, digest: Digest) {
+        self.positions(digest).for_each(|at| words.prefetch(at));
+    }
+
+    fn lines_read(&self, words: &AtomicWords, digest: Digest) -> u32 {
+        let read = looked_at(self.positions(digest), |at| words.test(at));
+        Line::distinct(read.map(|at| at / Line::BITS))
     }
 
     fn bits(&self) -> u64 {
@@ -98,22 +112,32 @@ impl Layout for BloomParams {
 
 impl Layout for BlockedParams {
     #[inline]
-    fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> {
-        self.positions(digest)
+    fn set(&self, words: &AtomicWords, digest: Digest) -> bool {
+        let (range, mask) = (self.layout().range(digest), self.layout().mask(digest));
+        words.set_all(range.start, &mask[..range.len()])
     }
 
     #[inline]
-    fn lines(&self, digest: Digest) -> impl Iterator<Item = u64> {
-        iter::once(self.layout().range(digest).start as u64 * 64)
+    fn holds(&self, words: &AtomicWords, digest: Digest) -> bool {
+        let (range, mask) = (self.layout().range(digest), self.layout().mask(digest));
+        words.hold(range.start, &mask[..range.len()])
+    }
+
+    #[inline]
+    fn prefetch(&self, words: &AtomicWords, digest: Digest) {
+        words.prefetch(self.layout().range(digest).start as u64 * 64);
+    }
+
+    fn lines_read(&self, _: &AtomicWords, _: Digest) -> u32 {
+        1
     }
 
     fn bits(&self) -> u64 {
         self.bits()
     }
 
-    fn rate(&self, mut words: impl Iterator<Item = u64>, keys: u64) -> f64 {
-        let block = |_| ones(words.by_ref().take(self.words_per_block())) as u32;
-        super::blocked_rate(self, (0..self.blocks()).map(block), keys)
+    fn rate(&self, words: impl Iterator<Item = u64>, keys: u64) -> f64 {
+        super::blocked_rate(self, words, keys)
     }
 }
 
@@ -152,7 +176,7 @@ impl<P: Layout> Atomic<P> {
 
     #[inline]
     fn set(&self, digest: Digest) -> bool {
-        self.params.positions(digest).fold(false, |new, at| new | self.words.set(at))
+        self.params.set(&self.words, digest)
     }
 }
 
@@ -164,14 +188,12 @@ impl<P: Layout> Filter for Atomic<P> {
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        self.params.positions(digest).all(|at| self.words.test(at))
+        self.params.holds(&self.words, digest)
     }
 
     #[inline]
     fn prefetch(&self, digest: Digest) {
-        for at in self.params.lines(digest) {
-            self.words.prefetch(at);
-        }
+        self.params.prefetch(&self.words, digest);
     }
 
     fn footprint(&self) -> u64 {
@@ -187,8 +209,7 @@ impl<P: Layout> Filter for Atomic<P> {
     }
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        let read = looked_at(self.params.positions(digest), |at| self.words.test(at));
-        Line::distinct(read.map(|at| at / Line::BITS))
+        self.params.lines_read(&self.words, digest)
     }
 }
 

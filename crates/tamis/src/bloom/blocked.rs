@@ -5,7 +5,6 @@ use alloc::vec;
 use super::model;
 use super::params::BlockedParams;
 use crate::bits::{self, OutOfMemory, Words};
-use crate::block::Backend;
 use crate::change::{Change, Flips, OTHER_KIND, Shape};
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
@@ -21,8 +20,11 @@ use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 /// The section that holds the blocks.
 const ARRAY: u8 = 0;
 
-/// A blocked Bloom filter: all bits of a key are in one block, so that every question is one
-/// memory access.
+/// A blocked Bloom filter: all bits of a key are in one block, one in each of its sections, so that
+/// every question is one memory access and a few vector instructions.
+///
+/// With blocks of 256 bits and eight hashes this is the split-block filter of Parquet: for a number
+/// of blocks that is a power of two, the same hashes set the same bits.
 ///
 /// Blocks fill unevenly, and most false positives come from the fullest ones. At equal size the
 /// rate is therefore higher than a plain filter's. [`with_rate`](Self::with_rate) plans with the
@@ -40,13 +42,12 @@ pub struct BlockedBloom {
     params: BlockedParams,
     label: Label,
     words: Words,
-    backend: Backend,
 }
 
 impl BlockedBloom {
     /// A filter around words that another module made.
     pub(super) fn from_parts(params: BlockedParams, label: Label, words: Words) -> Self {
-        Self { params, label, words, backend: Backend::detect() }
+        Self { params, label, words }
     }
 
     pub(super) fn into_words(self) -> Words {
@@ -67,13 +68,12 @@ impl Filter for BlockedBloom {
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        self.backend.contains(self.words.as_slice(), self.params.layout(), digest)
+        self.params.layout().contains(&self.words, digest)
     }
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         assert_eq!(digests.len(), answers.len(), "an answer for each digest");
-        let (words, blocks) = (self.words.as_slice(), self.params.layout());
-        self.backend.contains_many(words, blocks, digests, answers);
+        self.params.layout().contains_many(self.words.as_slice(), digests, answers);
     }
 
     #[inline]
@@ -87,7 +87,8 @@ impl Filter for BlockedBloom {
 
     /// The mean over all blocks: an absent key has any of them alike.
     fn rate(&self) -> f64 {
-        super::blocked_rate(&self.params, self.blocks().map(super::ones), self.label.keys)
+        let words = self.words.as_slice().iter().copied();
+        super::blocked_rate(&self.params, words, self.label.keys)
     }
 
     fn fill(&self) -> f64 {
@@ -106,13 +107,13 @@ impl Filter for BlockedBloom {
 impl Insert for BlockedBloom {
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
-        let new = self.backend.insert(self.words.as_mut_slice(), self.params.layout(), digest);
+        let new = self.params.layout().insert(&mut self.words, digest);
         self.label.keys = self.label.keys.saturating_add(1);
         Ok(new)
     }
 
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
-        self.backend.insert_many(self.words.as_mut_slice(), self.params.layout(), digests);
+        self.params.layout().insert_many(self.words.as_mut_slice(), digests);
         self.label.keys = self.label.keys.saturating_add(digests.len() as u64);
         Ok(())
     }
@@ -139,8 +140,8 @@ impl Stored for BlockedBloom {
         replaced: Option<u64>,
     ) -> Traffic {
         let names = BlockedParams::NAMES.len();
-        let blocks = (params.blocks(), params.block().into());
-        traffic::Bits::in_blocks(names, blocks, params.hashes(), keys).traffic(keys, replaced)
+        traffic::Bits::in_sections(names, params.bits(), params.hashes(), keys)
+            .traffic(keys, replaced)
     }
 
     fn explain(params: &BlockedParams, keys: u64, _: &Prediction, out: &mut Lines) {
@@ -157,10 +158,8 @@ impl Stored for BlockedBloom {
 
     #[cfg(feature = "std")]
     fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
-        let params = self.params;
-        super::parallel::fill(self.words.as_mut_slice(), keys, threads, |key| {
-            params.positions(key)
-        });
+        let words = self.words.as_mut_slice();
+        super::parallel::fill_blocks(words, keys, threads, self.params.layout());
         self.label.keys = self.label.keys.saturating_add(keys.len() as u64);
         true
     }

@@ -9,13 +9,13 @@
 //! Bloom          0 1 0 0 1 0 1 1 0 0 ...        m bits
 //!                  ^     ^   ^                  the k = 3 bits of one key
 //! CountingBloom  0 2 0 0 1 0 3 1 0 0 ...        m counters of 4 bits
-//! BlockedBloom   [512 bits][512 bits][512 bits] one block a key
-//!                           ^ ^   ^
+//! BlockedBloom   [512 bits][512 bits][512 bits] one block a key,
+//!                           |..^..|^.|..^|      a bit in each of its k sections
 //! ```
 //!
 //! # Limits
 //!
-//! At most 2^48 positions and 64 hash functions (32 in a block). Plain and blocked filters cannot
+//! At most 2^48 positions and 64 hash functions (16 in a block of 512 bits, 8 in one of 256). Plain and blocked filters cannot
 //! remove. Keys beyond the planned number are always accepted, and the rate rises as the model
 //! says. No rate is below n / 2^64, because two keys may share a digest.
 
@@ -37,6 +37,9 @@ pub use params::{BlockedParams, BloomParams, CountingParams};
 pub(crate) use params::{MAX_HASHES, MAX_POSITIONS};
 pub use plain::Bloom;
 
+use alloc::vec;
+
+use crate::bits::field;
 use crate::spec::{Invalid, digest_floor};
 
 const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
@@ -50,20 +53,25 @@ pub(crate) fn looked_at(
     positions.take_while(move |&at| core::mem::replace(&mut going, holds(at)))
 }
 
-fn ones(words: &[u64]) -> u32 {
-    words.iter().map(|word| word.count_ones()).sum()
-}
-
 /// The rate of a filter in which the share `fill` of the positions is in use.
 fn plain_rate(fill: f64, hashes: u32, keys: u64) -> f64 {
     (libm::pow(fill, hashes.into()) + digest_floor(keys)).min(1.0)
 }
 
-/// The rate of a blocked filter whose blocks have these numbers of ones.
-fn blocked_rate(params: &BlockedParams, ones: impl Iterator<Item = u32>, keys: u64) -> f64 {
-    let (bits, k) = (f64::from(params.block()), f64::from(params.hashes()));
-    let sum: f64 = ones.map(|ones| libm::pow(f64::from(ones) / bits, k)).sum();
-    (sum / params.blocks() as f64 + digest_floor(keys)).min(1.0)
+/// The rate of a blocked filter with these words.
+fn blocked_rate(params: &BlockedParams, mut words: impl Iterator<Item = u64>, keys: u64) -> f64 {
+    let sections = params.layout().sections;
+    let mut block = vec![0; params.words_per_block()];
+    let block_rate = |_| -> f64 {
+        block.iter_mut().zip(&mut words).for_each(|(word, from)| *word = from);
+        let fill = |index| {
+            let (start, size) = sections.section(index);
+            f64::from(field::ones(&block, start.into(), size.into())) / f64::from(size)
+        };
+        (0..sections.number).map(fill).product()
+    };
+    let sum: f64 = (0..params.blocks()).map(block_rate).sum();
+    (sum / params.blocks() as f64 + model::blocked_floor(params.blocks(), keys)).min(1.0)
 }
 
 /// How many distinct keys set `ones` of `positions` positions, `hashes` each: ln(1 - fill) over

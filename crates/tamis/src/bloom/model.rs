@@ -14,20 +14,24 @@
 //! [`probes`](crate::address::probes) imitates. The textbook form (1 - e^(-kn/m))^k ignores that X
 //! varies, and is too low for small m. Tested by `tests/library/rates.rs`.
 //!
-//! **Blocked.** The load of a block is binomial(n, 1/b). A block with j keys answers yes to an
-//! absent key with the chance phi(j) = E[(X/B)^k], where X is taken after jk throws into B bins.
-//! The rate is the mean of phi over the loads.
+//! **Blocked.** The load of a block is binomial(n, 1/b). Each of the j keys in a block has one bit in
+//! each section. So given j the sections are independent, and a bit of a section of s bits is set
+//! with the chance 1 - (1 - 1/s)^j. A block with j keys answers yes to an absent key with the
+//! chance phi(j), the product of these over the k sections; the rate is the mean of phi over the
+//! loads. All bits of a key come from the low half of its digest, so that any of the j keys has
+//! the bits of an absent key with the chance 2^-32: together n / (2^32 b), which the rate includes.
 //!
 //! Every rate includes the digest floor n / 2^64.
 
 use alloc::vec::Vec;
 
-use super::params::{BlockedParams, BloomParams, CountingParams, MAX_HASHES, MAX_POSITIONS};
-use crate::address::MAX_BLOCK_PROBES;
+use super::params::{
+    BlockedParams, BloomParams, CountingParams, MAX_HASHES, MAX_POSITIONS, most_sections,
+};
 use crate::bits::Line;
-use crate::math::occupancy::{Occupancy, expected_power, power_spread};
-use crate::math::solve::first_true;
-use crate::math::tail::{binomial_above, binomial_pmf};
+use crate::math::occupancy::{expanded_power, expected_power, expected_powers, power_spread};
+use crate::math::solve::first_true_near;
+use crate::math::tail::binomial_pmf;
 use crate::spec::{Goal, Lines, Params, PlanError, Prediction, Size, digest_floor};
 use crate::traffic::model::Shape;
 use crate::wire::{self, Encoding};
@@ -98,16 +102,30 @@ fn fewest_positions(keys: u64, asked: f64, hashes: Option<u32>) -> Option<(u64, 
     let low = (libm::floor(ideal) as u32).saturating_sub(1).clamp(1, MAX_HASHES);
     let high = (libm::ceil(ideal) as u32 + 1).clamp(1, MAX_HASHES);
     let candidates = hashes.map_or(low..=high, |hashes| hashes..=hashes);
-    candidates
-        .filter_map(|hashes| {
-            let k = f64::from(hashes);
-            let textbook = -k * keys as f64 / libm::log1p(-libm::pow(asked, 1.0 / k));
-            let low = (textbook * 0.9) as u64;
-            let high = (textbook * 2.0 + 64.0 * k).min(MAX_POSITIONS as f64) as u64;
-            let met = |positions| rate(positions, hashes, keys) <= asked;
-            Some((first_true(low.max(1), high, met)?, hashes))
-        })
-        .min()
+    // The exact rate takes long to compute where m is small, so m is first looked for with an
+    // expansion that is good to a position or so.
+    let guess = |hashes: u32| {
+        let k = f64::from(hashes);
+        let throws = keys.saturating_mul(hashes.into());
+        let textbook = -k * keys as f64 / libm::log1p(-libm::pow(asked, 1.0 / k));
+        let met = |m| expanded_power(m, throws, hashes) + digest_floor(keys) <= asked;
+        let guess = textbook.min(MAX_POSITIONS as f64) as u64;
+        (first_true_near(guess, guess / 64, MAX_POSITIONS, met).unwrap_or(MAX_POSITIONS), hashes)
+    };
+    let mut guesses: Vec<(u64, u32)> = candidates.map(guess).collect();
+    guesses.sort_unstable();
+    let mut best: Option<(u64, u32)> = None;
+    for (guess, hashes) in guesses {
+        if best.is_some_and(|(fewest, _)| guess > fewest + fewest / 1000 + 64) {
+            break;
+        }
+        let met = |positions| rate(positions, hashes, keys) <= asked;
+        if let Some(fewest) = first_true_near(guess, 1, MAX_POSITIONS, met) {
+            let bid = (fewest, hashes);
+            best = Some(best.map_or(bid, |best| best.min(bid)));
+        }
+    }
+    best
 }
 
 /// The k with the least rate for `positions` positions.
@@ -138,9 +156,10 @@ fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) 
     let all: f64 = (0..k).map(fresh).sum();
     // Position i of an absent key is read if the i positions before it are in use.
     let throws = keys.saturating_mul(k.into());
-    let miss: f64 = (0..k).map(|i| expected_power(m, throws, i) * fresh(i)).sum();
+    let powers = expected_powers(m, throws, k);
+    let miss: f64 = (0..k).zip(&powers).map(|(i, power)| power * fresh(i)).sum();
     Prediction {
-        rate: rate(m, k, keys),
+        rate: (powers[k as usize] + digest_floor(keys)).min(1.0),
         rate_spread: power_spread(m, throws, k),
         bits_per_key: per_key(lines * Line::BITS, keys),
         wire_bits_per_key: wire_per_key(params, array_bits, keys),
@@ -159,73 +178,144 @@ fn wire_per_key(params: usize, array_bits: u64, keys: u64) -> f64 {
     per_key(wire::planned_len(params, Encoding::Raw, array_bits.div_ceil(64) * 8) * 8, keys)
 }
 
-/// phi(j), and the second moment for its spread, for every load j at which a block still answers
-/// no to some keys.
-struct BlockRates {
-    /// E[(X/B)^k] and E[(X/B)^2k] for j = 0, 1, ...
-    moments: Vec<(f64, f64)>,
+/// How many sections of a block have the same size.
+#[derive(Clone, Copy)]
+struct Alike {
+    number: u32,
+    size: f64,
 }
 
-impl BlockRates {
-    fn new(block: u32, hashes: u32) -> Self {
-        let full = f64::from(block);
-        let powers: Vec<f64> =
-            (0..=block).map(|x| libm::pow(f64::from(x) / full, hashes.into())).collect();
-        let mut occupancy = Occupancy::new(block as usize);
-        let mut moments = Vec::new();
-        // After 6 throws for each bit only 0.25% of the bits are free: with more, a block answers
-        // yes to all keys.
-        for _ in 0..=6 * block / hashes {
-            moments.push((
-                occupancy.expect(|x| powers[x]),
-                occupancy.expect(|x| powers[x] * powers[x]),
-            ));
-            occupancy.throw_balls(hashes.into());
+/// The sections of a block. Their sizes differ by at most one bit.
+struct SectionModel {
+    sections: [Alike; 2],
+}
+
+/// Terms of the binomial sum that are smaller than this share of it are left out.
+const NEGLIGIBLE: f64 = 1e-14;
+/// After this many throws for each bit of a section none is free, by e^-50.
+const FULL_LOAD: f64 = 50.0;
+
+impl SectionModel {
+    fn new(block: u32, number: u32) -> Self {
+        let (size, larger) = (f64::from(block / number), block % number);
+        let sections =
+            [Alike { number: number - larger, size }, Alike { number: larger, size: size + 1.0 }];
+        Self { sections }
+    }
+
+    /// The chances (1 - 1/s)^j and (1 - 2/s)^j that one or two given bits of a section are unset
+    /// at load j, for either size s.
+    fn free(&self, load: f64) -> [[f64; 2]; 2] {
+        self.steps().map(|steps| steps.map(|step| libm::pow(step, load)))
+    }
+
+    /// What these chances are multiplied by with each key.
+    fn steps(&self) -> [[f64; 2]; 2] {
+        self.sections.map(|Alike { size, .. }| [1.0 - 1.0 / size, 1.0 - 2.0 / size])
+    }
+
+    /// phi(j) and, for its spread, the mean square of the rate of a block, from what is free at
+    /// load j.
+    fn moments(&self, free: &[[f64; 2]; 2]) -> (f64, f64) {
+        let (mut first, mut second) = (1.0, 1.0);
+        for (&Alike { number, size }, [one, two]) in self.sections.iter().zip(free) {
+            let (set, both) = (1.0 - one, 1.0 - 2.0 * one + two);
+            first *= power(set, number);
+            second *= power(set / size + (1.0 - 1.0 / size) * both, number);
         }
-        Self { moments }
+        (first, second)
     }
 
     /// The mean rate of a block over the loads of `blocks` blocks with `keys` keys, and the part
     /// of its variance that is not linear in the load. The loads of all blocks add up to `keys`,
     /// so the linear part vanishes in the whole filter.
     fn over_loads(&self, blocks: u64, keys: u64) -> (f64, f64) {
-        let share = 1.0 / blocks as f64;
-        let mean = keys as f64 * share;
-        let reach = 12.0 * libm::sqrt(mean) + 40.0;
-        let low = libm::floor((mean - reach).max(0.0)) as u64;
-        let high = (libm::ceil(mean + reach) as u64).min(keys);
-        // A block with a load beyond the table answers yes to all keys.
-        let hopeless = self.moments.len() as u64;
-        let passing = binomial_above(keys, share, hopeless - 1);
-        let (mut first, mut second, mut by_load) = (passing, passing, 0.0);
-        for load in low..=high.min(hopeless - 1) {
-            let chance = binomial_pmf(keys, share, load);
-            let (rate, square) = self.moments[load as usize];
-            first += chance * rate;
-            second += chance * square;
-            by_load += chance * rate * (load as f64 - mean);
+        let (n, share) = (keys as f64, 1.0 / blocks as f64);
+        let mean = n * share;
+        let size = self.sections[0].size;
+        if mean - 12.0 * libm::sqrt(mean) > FULL_LOAD * (size + 1.0) {
+            return (1.0, 0.0);
         }
-        let explained = if blocks > 1 { by_load * by_load / (mean * (1.0 - share)) } else { 0.0 };
+        if blocks == 1 {
+            let (first, second) = self.moments(&self.free(n));
+            return (first, second - first * first);
+        }
+        // From the likeliest load upwards, and then downwards, each term from the one before.
+        let mode = libm::floor((n + 1.0) * share);
+        let odds = share / (1.0 - share);
+        let start = binomial_pmf(keys, share, mode as u64);
+        let steps = self.steps();
+        let (mut first, mut second, mut by_load) = (0.0, 0.0, 0.0);
+        for up in [true, false] {
+            let (mut load, mut chance, mut free) = (mode, start, self.free(mode));
+            loop {
+                if up || load < mode {
+                    let (rate, square) = self.moments(&free);
+                    first += chance * rate;
+                    second += chance * square;
+                    by_load += chance * rate * (load - mean);
+                }
+                chance *= if up {
+                    (n - load) / (load + 1.0) * odds
+                } else {
+                    load / ((n - load + 1.0) * odds)
+                };
+                if chance <= NEGLIGIBLE * first {
+                    break;
+                }
+                load += if up { 1.0 } else { -1.0 };
+                for (free, step) in free.as_flattened_mut().iter_mut().zip(steps.as_flattened()) {
+                    *free = if up { *free * step } else { *free / step };
+                }
+            }
+        }
+        let explained = if keys > 0 { by_load * by_load / (mean * (1.0 - share)) } else { 0.0 };
         (first, second - first * first - explained)
     }
 
     fn rate(&self, blocks: u64, keys: u64) -> f64 {
-        (self.over_loads(blocks, keys).0 + digest_floor(keys)).min(1.0)
+        (self.over_loads(blocks, keys).0 + blocked_floor(blocks, keys)).min(1.0)
     }
+
+    /// The fewest blocks, at most `most`, that reach the rate `asked`, looked for around `guess`.
+    fn fewest_blocks(&self, keys: u64, asked: f64, guess: u64, most: u64) -> Option<u64> {
+        first_true_near(guess, guess / 16, most, |blocks| self.rate(blocks, keys) <= asked)
+    }
+}
+
+/// x^n.
+fn power(mut x: f64, mut n: u32) -> f64 {
+    let mut product = 1.0;
+    while n > 0 {
+        if n & 1 == 1 {
+            product *= x;
+        }
+        x *= x;
+        n >>= 1;
+    }
+    product
+}
+
+/// The least rate of a blocked filter: its keys share digests, or the block and the low half of
+/// their digests.
+pub(super) fn blocked_floor(blocks: u64, keys: u64) -> f64 {
+    let patterns = 4_294_967_296.0;
+    keys as f64 / (blocks as f64 * patterns) + digest_floor(keys)
 }
 
 /// The expected rate of a blocked filter.
 pub fn blocked_rate(params: &BlockedParams, keys: u64) -> f64 {
-    BlockRates::new(params.block(), params.hashes()).rate(params.blocks(), keys)
+    SectionModel::new(params.block(), params.hashes()).rate(params.blocks(), keys)
 }
 
 /// What a blocked filter will do.
 pub fn predict_blocked(params: &BlockedParams, keys: u64) -> Prediction {
-    let rates = BlockRates::new(params.block(), params.hashes());
-    let (mean, variance) = rates.over_loads(params.blocks(), keys);
-    let spread = libm::sqrt(variance.max(0.0) / params.blocks() as f64) / mean;
+    let blocks = params.blocks();
+    let sections = SectionModel::new(params.block(), params.hashes());
+    let (mean, variance) = sections.over_loads(blocks, keys);
+    let spread = libm::sqrt(variance.max(0.0) / blocks as f64) / mean;
     Prediction {
-        rate: rates.rate(params.blocks(), keys),
+        rate: (mean + blocked_floor(blocks, keys)).min(1.0),
         rate_spread: if mean > 0.0 { spread } else { 0.0 },
         bits_per_key: per_key(params.bits().next_multiple_of(Line::BITS), keys),
         wire_bits_per_key: wire_per_key(BlockedParams::NAMES.len(), params.bits(), keys),
@@ -252,27 +342,32 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
         Size::Rate(asked) => Some(asked),
         Size::BitsPerKey(_) | Size::Memory(_) | Size::Wire { .. } => None,
     };
+    let most = most_sections(block as u32);
     let candidates = match hashes {
         Some(hashes) => hashes as u32..=hashes as u32,
-        None => candidate_hashes(block, blocks, keys, asked),
+        None => 1..=most,
     };
+    // Bits for each key, as of a plain filter; and with uneven blocks fewer bits of a key are
+    // better.
+    let ideal = asked.map_or(1.0, |asked| -libm::log2(asked));
+    let bits_per_key = 1.6 * ideal;
+    let likely = (libm::round(0.9 * ideal) as u32).clamp(*candidates.start(), *candidates.end());
+    let guess = (keys as f64 * bits_per_key / block as f64) as u64;
+    let guess = guess.clamp(1, most_blocks);
     let mut best: Option<(u64, f64, u32)> = None;
-    for hashes in candidates {
-        let rates = BlockRates::new(block as u32, hashes);
-        let found = match (blocks, asked) {
-            (Some(blocks), _) => Some(blocks),
-            (None, Some(asked)) => {
-                // After more than six throws for each bit a block answers yes to all keys, so
-                // fewer blocks are useless.
-                let least = keys.saturating_mul(hashes.into()) / (6 * block);
-                first_true(least.clamp(1, most_blocks), most_blocks, |blocks| {
-                    rates.rate(blocks, keys) <= asked
-                })
+    for hashes in [likely].into_iter().chain(candidates.filter(|&hashes| hashes != likely)) {
+        let sections = SectionModel::new(block as u32, hashes);
+        let found = match (blocks, asked, best) {
+            (Some(blocks), ..) => Some(blocks),
+            // Most candidates are dismissed by one look: they would need more blocks.
+            (None, Some(asked), Some((fewest, ..))) => {
+                sections.fewest_blocks(keys, asked, fewest, fewest)
             }
-            (None, None) => None,
+            (None, Some(asked), None) => sections.fewest_blocks(keys, asked, guess, most_blocks),
+            (None, None, _) => None,
         };
         let Some(blocks) = found else { continue };
-        let bid = (blocks, rates.rate(blocks, keys), hashes);
+        let bid = (blocks, sections.rate(blocks, keys), hashes);
         if best.is_none_or(|best| (bid.0, bid.1) < (best.0, best.1)) {
             best = Some(bid);
         }
@@ -281,32 +376,12 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
         let asked = asked.unwrap_or(0.0);
         PlanError::Unreachable { kind: KIND, asked, keys, nearest }
     };
-    let nearest = || {
-        let rates = BlockRates::new(block as u32, hashes.map_or(8, |hashes| hashes as u32));
-        rates.rate(most_blocks, keys)
-    };
+    let nearest = || SectionModel::new(block as u32, likely).rate(most_blocks, keys);
     let (blocks, rate, hashes) = best.ok_or_else(|| unreachable(nearest()))?;
     if asked.is_some_and(|asked| rate > asked) {
         return Err(unreachable(rate));
     }
     Ok(BlockedParams::from_values(&[blocks, block, hashes.into()])?)
-}
-
-/// The k that can win. The best is never above that of a plain filter and rarely below a third of
-/// it, because with uneven blocks fewer bits for each key are better.
-fn candidate_hashes(
-    block: u64,
-    blocks: Option<u64>,
-    keys: u64,
-    asked: Option<f64>,
-) -> core::ops::RangeInclusive<u32> {
-    let plain = match (blocks, asked) {
-        (Some(blocks), _) => core::f64::consts::LN_2 * (blocks as f64 * block as f64) / keys as f64,
-        (None, asked) => -libm::log2(asked.unwrap_or(0.5)),
-    };
-    let high = (libm::ceil(plain) as u32 + 1).clamp(1, MAX_BLOCK_PROBES);
-    let low = (libm::floor(plain / 3.0) as u32).clamp(1, high.min(8));
-    low..=high
 }
 
 /// Explains the rate of a plain or counting filter (paper 004, section II-A).
@@ -333,7 +408,8 @@ pub(super) fn explain_blocked(out: &mut Lines, params: &BlockedParams, n: u64) {
     out.add(
         "rate",
         format_args!(
-            "f = sum over j of P(j) E[(X/B)^k] + n / 2^64 = {:.4e}, X bits set by j k throws",
+            "f = sum over j of P(j) (1 - (1 - 1/s)^j)^k + n / (2^32 b) + n / 2^64 = {:.4e}, \
+             s = B / k bits a section",
             blocked_rate(params, n)
         ),
     );

@@ -3,8 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::address::{MAX_BLOCK_PROBES, probes};
-use crate::block::Blocks;
+use crate::address::{Sections, probes};
+use crate::block::Split;
 use crate::digest::Digest;
 use crate::spec::{InvalidParam, Params, as_stored, narrow, require};
 
@@ -122,19 +122,21 @@ impl Params for CountingParams {
 /// Layout of a [`BlockedBloom`](super::BlockedBloom) filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedParams {
-    layout: Blocks,
+    layout: Split,
 }
 
 impl BlockedParams {
     /// Bits in a block unless another size is asked for: one cache line.
     pub const DEFAULT_BLOCK: u32 = 512;
 
-    /// `blocks` blocks of `block` bits; every key has `hashes` bits in one block.
+    /// `blocks` blocks of `block` bits. Every key has `hashes` bits in one block: one in each of
+    /// as many sections.
     pub fn new(blocks: u64, block: u32, hashes: u32) -> Result<Self, InvalidParam> {
         require((1..=MAX_POSITIONS / 512).contains(&blocks), "blocks", blocks, "1 to 2^39")?;
         require(matches!(block, 256 | 512), "block", block, "256 or 512 bits")?;
-        require((1..=MAX_BLOCK_PROBES).contains(&hashes), "hashes", hashes, "1 to 32")?;
-        Ok(Self { layout: Blocks { number: blocks, bits: block, hashes } })
+        let fits = (1..=most_sections(block)).contains(&hashes);
+        require(fits, "hashes", hashes, "1 to 16 in 512 bits, 1 to 8 in 256")?;
+        Ok(Self { layout: Split::new(blocks, Sections { block, number: hashes }) })
     }
 
     /// Blocks in the array.
@@ -144,15 +146,15 @@ impl BlockedParams {
 
     /// Bits in a block.
     pub fn block(&self) -> u32 {
-        self.layout.bits
+        self.layout.sections.block
     }
 
     /// Bits of a key.
     pub fn hashes(&self) -> u32 {
-        self.layout.hashes
+        self.layout.sections.number
     }
 
-    pub(super) fn layout(&self) -> &Blocks {
+    pub(super) fn layout(&self) -> &Split {
         &self.layout
     }
 
@@ -165,13 +167,11 @@ impl BlockedParams {
     pub(super) fn words_per_block(&self) -> usize {
         self.block() as usize / 64
     }
+}
 
-    /// The bits of a digest, counted from the start of the array.
-    #[inline]
-    pub(crate) fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {
-        let start = self.layout.range(digest).start;
-        self.layout.probes(digest).positions().map(move |at| (start * 64 + at) as u64)
-    }
+/// The most sections of a block of `block` bits: they have at least 32 bits each.
+pub(super) fn most_sections(block: u32) -> u32 {
+    block / 32
 }
 
 impl Params for BlockedParams {

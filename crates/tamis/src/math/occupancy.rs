@@ -168,12 +168,29 @@ pub fn expected_power(m: u64, t: u64, k: u32) -> f64 {
     if t / m >= FULL_LOAD {
         return 1.0;
     }
-    // The k probes fall into `distinct` bins, at most m, and each of these must have been hit.
+    exact_powers(m, t, k)[k as usize]
+}
+
+/// [`expected_power`] for 0 to k balls; all of them take hardly longer than the last.
+pub fn expected_powers(m: u64, t: u64, k: u32) -> Vec<f64> {
+    if m == 0 || t == 0 || m.min(t) > EXACT_SIZE || k > EXACT_PROBES || t / m >= FULL_LOAD {
+        return (0..=k).map(|k| expected_power(m, t, k)).collect();
+    }
+    exact_powers(m, t, k)
+}
+
+/// For 0 to k probes: the chance that all fall into occupied bins, for m, t >= 1.
+fn exact_powers(m: u64, t: u64, k: u32) -> Vec<f64> {
+    // The probes fall into `distinct` bins, at most m, and each of these must have been hit.
     let most = u64::from(k).min(m) as usize;
     let mut distinct = Occupancy::with_room(m, most);
-    distinct.throw_balls(u64::from(k));
     let all_hit = chance_all_hit(m, t, most);
-    distinct.expect(|x| all_hit[x])
+    let mut powers = vec![1.0];
+    for _ in 0..k {
+        distinct.throw_balls(1);
+        powers.push(distinct.expect(|x| all_hit[x]));
+    }
+    powers
 }
 
 /// For every i from 0 to `most` <= m: the chance that `t` balls hit all of i given bins.
@@ -221,8 +238,9 @@ fn chance_all_hit(m: u64, t: u64, most: usize) -> Vec<f64> {
     }
 }
 
-/// `E[(X / m)^k]` to the second order about the mean, for m, t, k >= 1.
-fn expanded_power(m: u64, t: u64, k: u32) -> f64 {
+/// `E[(X / m)^k]` to the second order about the mean, for m, t, k >= 1. See [`expected_power`] for
+/// its error.
+pub fn expanded_power(m: u64, t: u64, k: u32) -> f64 {
     let (mean, k) = (mean_occupied(m, t), f64::from(k));
     let pairs = 0.5 * k * (k - 1.0);
     let fill = -libm::expm1(ln_empty(m, t));

@@ -10,9 +10,10 @@
 //! | identities | n gaps in a universe U | c n gaps in n (removed), c n gaps in U (inserted) |
 //! | positions, choices | as they are | none: a new snapshot |
 //!
-//! In a block of B bits a key sets B (1 - (1 - 1/B)^k) bits on average, and the share of set bits
-//! depends on nothing else: so blocked filters count as plain ones with a somewhat smaller load.
-//! Snapshots of balanced kinds count as those of blocked ones whose keys are spread evenly. For
+//! Each key of a blocked filter sets k different bits, and the share of set bits depends on nothing
+//! else: so blocked filters count as plain ones. In a block of a balanced kind, of B bits, a key
+//! sets B (1 - (1 - 1/B)^k) bits on average: a somewhat smaller load. Its snapshots count as those
+//! of blocked filters whose keys are spread evenly. For
 //! their deltas a small filter is built twice and compared (`balanced/replace.rs`).
 //!
 //! The replaced keys are random. The other keys keep their order, and a new key takes the position
@@ -70,6 +71,14 @@ impl Bits {
         // At most: as if a key set no new bit or k new bits, with equal probability.
         let variance = keys as f64 * k * k / 4.0;
         Self { params, size: blocks.saturating_mul(block), each, variance }
+    }
+
+    /// `size` bits of blocks; each of `keys` keys has one bit in each of `hashes` sections of a
+    /// block.
+    pub(crate) fn in_sections(params: usize, size: u64, hashes: u32, keys: u64) -> Self {
+        let each = f64::from(hashes);
+        // At most: as if a key set no new bit or k new bits, with equal probability.
+        Self { params, size, each, variance: keys as f64 * each * each / 4.0 }
     }
 
     /// Snapshot and delta of a filter that is an array and nothing else.

@@ -5,18 +5,20 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tamis::balanced::{Balanced, BalancedParams, Mht, Scheme, Sequential, Single as OneChoice};
-use tamis::bloom::{BlockedParams, BloomParams};
+use tamis::bloom::BloomParams;
+use tamis::internals::address::{BlockProbes, reduce};
 use tamis::internals::balanced::model::{counter_bits, mht_sizes};
-use tamis::internals::bloom::model::{blocked_rate, rate as plain_rate};
+use tamis::internals::bloom::model::rate as plain_rate;
 use tamis::internals::compressed::model::limit_rate;
 use tamis::internals::math::solve::bisect;
-use tamis::{BlockedBloom, Bloom, Digest, Filter, Hasher, Insert, Label, Params, Stored};
+use tamis::internals::math::tail::binomial_pmf;
+use tamis::{Bloom, Digest, Filter, Hasher, Insert, Label, Params, Stored};
 
 use crate::keys::KeyStream;
 use crate::loads::{Walk, thrown_and_levelled};
 use crate::papers::balanced::{
-    AbsentKey, Bound, Single, approximate_block_rate, mean_cost, mht_least_overflow, mht_share,
-    sequential_least_overflow,
+    AbsentKey, Bound, Single, approximate_block_rate, block_rates, mean_cost, mht_least_overflow,
+    mht_share, sequential_least_overflow,
 };
 use crate::reproduce::{Effort, Experiment, Trouble};
 
@@ -236,8 +238,38 @@ impl Line {
         Ok(BloomParams::new(BLOCKS * u64::from(BLOCK), self.hashes())?)
     }
 
-    fn blocked(self) -> Result<BlockedParams, Trouble> {
-        Ok(BlockedParams::new(BLOCKS, BLOCK, self.hashes())?)
+    /// The paper's blocked filter has the bits of a key anywhere in a block. (Those of
+    /// `BlockedBloom` are one in each section.)
+    fn blocked_rate(self) -> f64 {
+        let (keys, share) = (self.keys(), 1.0 / BLOCKS as f64);
+        let most = 8 * self.load() as usize + 100;
+        let rates = block_rates(BLOCK, self.hashes(), most);
+        (0..).zip(rates).map(|(load, rate)| binomial_pmf(keys, share, load) * rate).sum()
+    }
+
+    /// Builds such a filter, looks up every key, and returns the rate from the fill of every
+    /// block.
+    fn built_blocked(self, seed: u64) -> Result<f64, Trouble> {
+        const WORDS: usize = BLOCK as usize / 64;
+        let digests: Vec<Digest> =
+            KeyStream::new(seed).members(Hasher::xxh3(seed), 0..self.keys()).collect();
+        let mut blocks = vec![[0_u64; WORDS]; BLOCKS as usize];
+        let block = |digest: Digest| reduce(digest.0, BLOCKS) as usize;
+        let probes = |digest| BlockProbes::new(digest, self.hashes(), BLOCK).positions();
+        for &digest in &digests {
+            probes(digest).for_each(|at| blocks[block(digest)][at / 64] |= 1 << (at % 64));
+        }
+        let held = |digest: Digest| {
+            probes(digest).all(|at| blocks[block(digest)][at / 64] >> (at % 64) & 1 == 1)
+        };
+        if !digests.iter().all(|&digest| held(digest)) {
+            return Err("a blocked filter lost a key".into());
+        }
+        let fill = |block: &[u64; WORDS]| {
+            f64::from(block.iter().map(|word| word.count_ones()).sum::<u32>()) / f64::from(BLOCK)
+        };
+        let rate = |block| fill(block).powi(self.hashes() as i32);
+        Ok(blocks.iter().map(rate).sum::<f64>() / BLOCKS as f64)
     }
 
     /// log10 of the rate of a filter that is built, by the exact models.
@@ -245,7 +277,7 @@ impl Line {
         let keys = self.keys();
         let rate = match scheme {
             STANDARD => plain_rate(BLOCKS * u64::from(BLOCK), self.hashes(), keys),
-            BLOCKED => blocked_rate(&self.blocked()?, keys),
+            BLOCKED => self.blocked_rate(),
             "SINGLE" => Balanced::predict(&self.balanced::<OneChoice>(Way::Single)?, keys).rate,
             "MHT" => Balanced::predict(&self.balanced::<Mht>(Way::Mht)?, keys).rate,
             _ => Balanced::predict(&self.balanced::<Sequential>(Way::Sequential)?, keys).rate,
@@ -258,7 +290,7 @@ impl Line {
     fn built(self, scheme: &str, design: &Design, seed: u64) -> Result<f64, Trouble> {
         Ok(match scheme {
             STANDARD => self.filled::<Bloom>(self.plain()?, seed)?.rate(),
-            BLOCKED => self.filled::<BlockedBloom>(self.blocked()?, seed)?.rate(),
+            BLOCKED => self.built_blocked(seed)?,
             "SINGLE" => self.filled::<Balanced<OneChoice>>(self.laid_out(design)?, seed)?.rate(),
             "MHT" => self.filled::<Balanced<Mht>>(self.laid_out(design)?, seed)?.rate(),
             _ => self.filled::<Balanced<Sequential>>(self.laid_out(design)?, seed)?.rate(),
