@@ -80,14 +80,14 @@ impl Shape {
         64 * self.words - self.cells
     }
 
-    /// Whether one of the first `len` lanes of a window equals `print`.
+    /// The highest bits of those of the first `len` lanes of a window that equal `print`.
     #[inline(always)]
-    pub(super) fn has(&self, window: u64, len: u32, print: u64) -> bool {
+    pub(super) fn equal(&self, window: u64, len: u32, print: u64) -> u64 {
         let differs = window ^ print.wrapping_mul(self.ones);
         // The sum has the highest bit of a lane if one of the others differs. No lane carries into
         // the next.
         let sum = (differs & self.others).wrapping_add(self.others);
-        !(sum | differs) & self.tops & !(u64::MAX << (len * self.width)) != 0
+        !(sum | differs | u64::MAX << (len * self.width)) & self.tops
     }
 
     /// Where the first of the first `len` lanes of a window begins that is not below `print`, or
@@ -127,7 +127,9 @@ mod tests {
                     (0..shape.lanes).map(|lane| window >> (lane * width) & low(width)).collect();
                 for len in 0..=shape.lanes {
                     let held = &held[..len as usize];
-                    assert_eq!(shape.has(window, len, print), held.contains(&print));
+                    let tops = (0..).zip(held).filter(|&(_, &one)| one == print);
+                    let tops = tops.fold(0, |all, (lane, _)| all | 1 << (lane * width + width - 1));
+                    assert_eq!(shape.equal(window, len, print), tops);
                     let first = held.iter().position(|&one| one >= print);
                     let is_in = first.is_some_and(|first| held[first] == print);
                     let at = first.unwrap_or(held.len()) as u32 * width;
