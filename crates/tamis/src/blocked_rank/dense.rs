@@ -1,4 +1,4 @@
-//! Blocks of any size: maps of bits are searched word by word.
+//! Blocks of any size: maps of bits are counted through, and cells moved by whole words.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use core::marker::PhantomData;

@@ -92,20 +92,23 @@ pub(super) struct Maps {
 }
 
 impl Maps {
+    /// Clears the map of ends, which has a word a line.
     #[inline(always)]
     fn clear_ends(&self, words: &mut [u64]) {
-        for (word, others) in words.iter_mut().rev().zip(self.others.iter().rev()) {
+        let lines = words.len() / 8;
+        for (word, others) in words.iter_mut().rev().zip(self.others.iter().rev()).take(lines) {
             *word &= others;
         }
     }
 
+    /// Writes the maps; that of ends must be clear.
     #[inline(always)]
     fn write(&self, words: &mut [u64]) {
-        self.clear_ends(words);
-        for (word, ends) in words.iter_mut().rev().zip(self.ends.iter().rev()) {
+        let lines = words.len() / 8;
+        for (word, ends) in words.iter_mut().rev().zip(self.ends.iter().rev()).take(lines) {
             *word |= ends;
         }
-        for (word, flipped) in words.iter_mut().zip(self.flipped) {
+        for (word, flipped) in words.iter_mut().zip(self.flipped).take(lines) {
             *word ^= flipped;
         }
     }
