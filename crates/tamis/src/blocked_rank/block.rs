@@ -29,7 +29,7 @@ pub(super) struct Spot {
     pub(super) is_here: bool,
     /// The first cell of the run.
     pub(super) start: u32,
-    /// Cells of the run of the location; 0 if it has none here.
+    /// Cells of the run of the location; 0 if it has no keys. If it is behind, this says nothing.
     pub(super) len: u32,
 }
 
@@ -37,7 +37,8 @@ impl Spot {
     /// Whether the keys of the location are behind the block.
     #[inline(always)]
     pub(super) fn is_behind(&self) -> bool {
-        self.is_occupied && !self.is_here
+        // In this order, because the second cannot be predicted.
+        !self.is_here && self.is_occupied
     }
 }
 
@@ -48,8 +49,17 @@ pub(super) trait Block {
 
     fn spot(words: &[u64], shape: &Shape, location: u32) -> Spot;
 
+    /// Runs here.
+    fn runs(words: &[u64], shape: &Shape) -> u32;
+
+    /// Cells in use.
+    fn used(words: &[u64], shape: &Shape) -> u32;
+
     /// Runs here, and cells in use.
-    fn held(words: &[u64], shape: &Shape) -> (u32, u32);
+    #[inline(always)]
+    fn held(words: &[u64], shape: &Shape) -> (u32, u32) {
+        (Self::runs(words, shape), Self::used(words, shape))
+    }
 
     /// Occupied locations, here or behind.
     fn occupied(words: &[u64], shape: &Shape) -> u32;
@@ -84,60 +94,36 @@ pub(super) fn window(words: &[u64], at: u32) -> u64 {
     }
 }
 
-/// The cells of a run that equal `print`: how many, and the bit at which the first begins.
+/// Where the first cell of a run begins that is not below `print`, or else the run ends; and
+/// whether that cell equals `print`.
 #[inline(always)]
-fn equal(words: &[u64], shape: &Shape, spot: &Spot, print: u64) -> (u32, u32) {
+fn search(words: &[u64], shape: &Shape, spot: &Spot, print: u64) -> (u32, bool) {
+    if spot.len > shape.lanes {
+        return search_long(words, shape, (spot.start, spot.len), print);
+    }
     let at = shape.at(spot.start);
-    let lanes = spot.len.min(shape.lanes);
-    let equal = shape.equal(window(words, at), print) & shape.first_lanes(lanes);
-    let first = (at + equal.trailing_zeros() + 1).wrapping_sub(shape.width);
-    if spot.len > shape.lanes {
-        let (more, later) = equal_beyond(words, shape, (spot.start, spot.len), print);
-        return (equal.count_ones() + more, if equal == 0 { later } else { first });
-    }
-    (equal.count_ones(), first)
+    let (offset, is_in) = shape.search(window(words, at), spot.len, print);
+    (at + offset, is_in)
 }
 
-/// As [`equal`], in the windows after the first.
-#[cold]
-#[inline(never)]
-fn equal_beyond(words: &[u64], shape: &Shape, run: (u32, u32), print: u64) -> (u32, u32) {
-    let (mut count, mut first) = (0, 0);
-    for (lanes, at) in windows(shape, run).skip(1) {
-        let equal = shape.equal(window(words, at), print) & shape.first_lanes(lanes);
-        if count == 0 {
-            first = (at + equal.trailing_zeros() + 1).wrapping_sub(shape.width);
-        }
-        count += equal.count_ones();
-    }
-    (count, first)
-}
-
-/// How many cells of a run are at most `print`.
+/// The same in less time; if no cell equals `print`, it is not said where one would be.
 #[inline(always)]
-fn at_most(words: &[u64], shape: &Shape, spot: &Spot, print: u64) -> u32 {
-    let lanes = spot.len.min(shape.lanes);
-    let window = window(words, shape.at(spot.start));
-    let first = (shape.at_most(window, print) & shape.first_lanes(lanes)).count_ones();
+fn look_up(words: &[u64], shape: &Shape, spot: &Spot, print: u64) -> (u32, bool) {
     if spot.len > shape.lanes {
-        return first + at_most_beyond(words, shape, (spot.start, spot.len), print);
+        return search_long(words, shape, (spot.start, spot.len), print);
     }
-    first
+    let at = shape.at(spot.start);
+    let equal = shape.equal(window(words, at), spot.len, print);
+    ((at + equal.trailing_zeros() + 1).wrapping_sub(shape.width), equal != 0)
 }
 
-/// As [`at_most`], in the windows after the first.
+/// As [`search`], for a run that is longer than a window.
 #[cold]
 #[inline(never)]
-fn at_most_beyond(words: &[u64], shape: &Shape, run: (u32, u32), print: u64) -> u32 {
-    let count = |(lanes, at)| shape.at_most(window(words, at), print) & shape.first_lanes(lanes);
-    windows(shape, run).skip(1).map(|it| count(it).count_ones()).sum()
-}
-
-/// The windows of a run: how many of its cells each has, and where it begins.
-fn windows(shape: &Shape, (start, len): (u32, u32)) -> impl Iterator<Item = (u32, u32)> {
-    let Shape { lanes, .. } = *shape;
-    (0..len.div_ceil(lanes))
-        .map(move |i| ((len - i * lanes).min(lanes), shape.at(start + i * lanes)))
+fn search_long(words: &[u64], shape: &Shape, (start, len): (u32, u32), wanted: u64) -> (u32, bool) {
+    let end = start + len;
+    let first = (start..end).find(|&cell| print(words, shape, cell) >= wanted).unwrap_or(end);
+    (shape.at(first), first < end && print(words, shape, first) == wanted)
 }
 
 /// Whether the fingerprint is in the block; `None` if its location is behind.
@@ -152,7 +138,7 @@ pub(super) fn find<B: Block>(
     if spot.is_behind() {
         return None;
     }
-    Some(equal(words, shape, &spot, print).0 > 0)
+    Some(look_up(words, shape, &spot, print).1)
 }
 
 /// How often the fingerprint is in the block; `None` if its location is behind.
@@ -163,7 +149,8 @@ pub(super) fn count<B: Block>(
     print: u64,
 ) -> Option<u64> {
     let spot = B::spot(words, shape, location);
-    (!spot.is_behind()).then(|| equal(words, shape, &spot, print).0.into())
+    let equal = || run(words, shape, &spot).filter(|&one| one == print).count() as u64;
+    (!spot.is_behind()).then(equal)
 }
 
 /// The result of an insertion.
@@ -185,21 +172,19 @@ pub(super) fn insert<B: Block>(
     print: u64,
 ) -> Inserted {
     let spot = B::spot(words, shape, location);
-    let (runs, used) = B::held(words, shape);
     // Without a run of this rank, only the next location after all runs can begin one.
-    let belongs = spot.is_here || !spot.is_occupied && spot.rank == runs;
-    if !belongs || used >= shape.cells {
+    let belongs = spot.is_here || !spot.is_occupied && spot.rank == B::runs(words, shape);
+    if !belongs || B::used(words, shape) >= shape.cells {
         return if spot.is_here { Inserted::Full } else { Inserted::Behind };
     }
-    let is_new = equal(words, shape, &spot, print).0 == 0;
-    let at = shape.at(spot.start + at_most(words, shape, &spot, print));
+    let (at, is_in) = search(words, shape, &spot, print);
     B::open(words, shape, &spot, at, print);
-    Inserted::Here(is_new)
+    Inserted::Here(!is_in)
 }
 
 /// A block takes runs back only if this many cells are free, so that keys which replace each
 /// other do not send the same run back and forth.
-const FREE_TO_TAKE: u32 = 2;
+pub(super) const FREE_TO_TAKE: u32 = 2;
 
 /// The result of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,12 +210,14 @@ pub(super) fn remove<B: Block>(
     if spot.is_behind() {
         return Removed::Behind;
     }
-    let (found, at) = equal(words, shape, &spot, print);
-    if found == 0 {
+    let (at, is_in) = look_up(words, shape, &spot, print);
+    if !is_in {
         return Removed::Nowhere;
     }
-    let (runs, used) = B::held(words, shape);
-    let is_done = used + FREE_TO_TAKE > shape.cells + 1 || B::occupied(words, shape) == runs;
+    let free = shape.cells + 1 - B::used(words, shape);
+    let is_done = free < FREE_TO_TAKE
+        || free & shape.patience != 0
+        || B::occupied(words, shape) == B::runs(words, shape);
     B::close(words, shape, &spot, at);
     if is_done { Removed::Here } else { Removed::Room }
 }
@@ -265,7 +252,7 @@ pub(super) fn next_occupied(words: &[u64], shape: &Shape, from: u32) -> Option<u
 /// The highest run.
 #[inline(always)]
 pub(super) fn highest<B: Block>(words: &[u64], shape: &Shape) -> Option<Spot> {
-    let rank = B::held(words, shape).0.checked_sub(1)?;
+    let rank = B::runs(words, shape).checked_sub(1)?;
     Some(B::spot(words, shape, B::ranked(words, shape, rank)?))
 }
 
@@ -285,25 +272,26 @@ pub(super) fn set_occupied(words: &mut [u64], location: u32, is_occupied: bool) 
 /// Set bit number `rank` of a word, alone; 0 if there are fewer.
 #[inline(always)]
 pub(super) fn nth(word: u64, rank: u32) -> u64 {
-    // The lowest bit of every byte. Frozen.
+    // The lowest and the highest bit of every byte.
     const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = LOW << 7;
     // How many bits are set in each byte, and then in it and all below.
     let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
     let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
     let sums = ((fours + (fours >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(LOW);
     // The bytes whose sum is at most `rank` come before the byte of that bit.
-    let ranks = LOW.wrapping_mul(u64::from(rank)) | LOW << 7;
-    let before = ((ranks - sums) & LOW << 7).count_ones() * 8;
+    let at_most = |sums: u64, rank: u64| {
+        ((((LOW.wrapping_mul(rank) | HIGH) - sums) & HIGH) >> 7).wrapping_mul(LOW) >> 56
+    };
+    let before = 8 * at_most(sums, rank.into());
     if before == 64 {
         return 0;
     }
-    let mut left = rank - ((sums << 8) >> before & 0xff) as u32;
-    let mut byte = word >> before & 0xff;
-    while left > 0 {
-        byte &= byte - 1;
-        left -= 1;
-    }
-    (byte & byte.wrapping_neg()) << before
+    let left = u64::from(rank) - ((sums << 8) >> before & 0xff);
+    // The same once more, with a byte for each bit of that byte.
+    let bits = (word >> before & 0xff).wrapping_mul(LOW) & 0x8040_2010_0804_0201;
+    let sums = (((bits + (HIGH - LOW)) & HIGH) >> 7).wrapping_mul(LOW);
+    1 << (before + at_most(sums, left))
 }
 
 /// Whether the block could have been made by these functions: every run belongs to an occupied

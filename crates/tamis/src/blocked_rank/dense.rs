@@ -1,4 +1,4 @@
-//! Blocks of any size: maps of bits are searched word by word.
+//! Blocks of any size: maps of bits are counted through, and cells moved by whole words.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
 use core::marker::PhantomData;
@@ -12,13 +12,23 @@ use crate::bits::{field, low};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dense<I>(PhantomData<I>);
 
-/// The ends, word by word; those of the last word reach beyond the cells as zeros.
-#[inline(always)]
-fn ends<'a>(words: &'a [u64], shape: &'a Shape) -> impl Iterator<Item = u64> + 'a {
-    let at = shape.ends_at();
-    let (first, offset) = (at as usize / 64, at % 64);
-    let next = |number: usize| words.get(number + 1).copied().unwrap_or(0);
-    (first..words.len()).map(move |i| words[i] >> offset | next(i) << 1 << (63 - offset))
+/// Words that are moved at once.
+const GROUP: usize = 8;
+
+impl<I> Dense<I> {
+    /// The cell after the last end in the words up to `number`, where that word is `last`; 0 if
+    /// there is none.
+    #[inline(always)]
+    fn after_last(words: &[u64], shape: &Shape, number: usize, last: u64) -> u32 {
+        let first = shape.ends_at() as usize / 64;
+        let (mut number, mut last) = (number, last);
+        while last == 0 && number > first {
+            number -= 1;
+            last = words[number];
+        }
+        // (The last bit that is set may come before the ends.)
+        (64 * number as u32 + 64 - last.leading_zeros()).saturating_sub(shape.ends_at())
+    }
 }
 
 impl<I: Instructions> Block for Dense<I> {
@@ -29,38 +39,37 @@ impl<I: Instructions> Block for Dense<I> {
 
     #[inline(always)]
     fn spot(words: &[u64], shape: &Shape, location: u32) -> Spot {
+        let words = &words[..shape.words as usize];
         let (word, bit) = (location as usize / 64, location % 64);
-        let below = words[..word].iter().map(|word| word.count_ones()).sum::<u32>();
-        let rank = below + (words[word] & low(bit)).count_ones();
+        let groups = words.as_chunks().0;
+        let rank = I::rank(&groups[..shape.locations.div_ceil(256) as usize], location);
         let is_occupied = words[word] >> bit & 1 == 1;
-        // The end before the run, the last one found so far; and how many there are.
-        let (mut start, mut left) = (0, rank);
-        for (number, ends) in ends(words, shape).enumerate() {
-            let base = 64 * number as u32;
-            let ones = ends.count_ones();
-            if left < ones {
-                let end = I::nth(ends, left);
-                let before = ends & (end - 1);
-                if before != 0 {
-                    start = base + 64 - before.leading_zeros();
-                }
-                let len = if is_occupied { base + end.trailing_zeros() + 1 - start } else { 0 };
-                return Spot { location, is_occupied, rank, is_here: true, start, len };
-            }
-            if ones > 0 {
-                start = base + 64 - ends.leading_zeros();
-            }
-            left -= ones;
-        }
-        Spot { location, is_occupied, rank, is_here: false, start, len: 0 }
+        // In whole groups: the bits before the ends are counted, too.
+        let (first, offset) = (shape.ends_at() as usize / 256, shape.ends_at() % 256);
+        let skipped = I::rank(&groups[first..=first], offset);
+        let (number, left) = I::select(&groups[first..], skipped + rank);
+        let number = 4 * first + number;
+        let Some(&word) = words.get(number) else {
+            let start = Self::used(words, shape);
+            return Spot { location, is_occupied, rank, is_here: false, start, len: 0 };
+        };
+        let end = I::nth(word, left);
+        let start = Self::after_last(words, shape, number, word & (end - 1));
+        let next = 64 * number as u32 + end.trailing_zeros() + 1 - shape.ends_at();
+        // (Whether it is occupied cannot be predicted.)
+        let len = (next - start) & u32::from(is_occupied).wrapping_neg();
+        Spot { location, is_occupied, rank, is_here: true, start, len }
     }
 
     #[inline(always)]
-    fn held(words: &[u64], shape: &Shape) -> (u32, u32) {
-        ends(words, shape).enumerate().fold((0, 0), |(runs, used), (number, ends)| {
-            let end = 64 * number as u32 + 64 - ends.leading_zeros();
-            (runs + ends.count_ones(), if ends == 0 { used } else { end })
-        })
+    fn runs(words: &[u64], shape: &Shape) -> u32 {
+        field::ones(words, shape.ends_at().into(), shape.cells.into())
+    }
+
+    #[inline(always)]
+    fn used(words: &[u64], shape: &Shape) -> u32 {
+        let last = shape.words as usize - 1;
+        Self::after_last(words, shape, last, words[last])
     }
 
     #[inline(always)]
@@ -83,24 +92,90 @@ impl<I: Instructions> Block for Dense<I> {
 
     #[inline(always)]
     fn open(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, print: u64) {
-        let (_, used) = Self::held(words, shape);
-        let end = u64::from(shape.at(used + 1));
-        field::open(words, at.into(), end, shape.width, print);
-        let (first, last) = (shape.ends_at(), shape.ends_at() + used + 1);
-        field::open(words, (first + spot.start).into(), last.into(), 1, u64::from(spot.len == 0));
+        let used = Self::used(words, shape);
+        open(words, (at, shape.at(used)), shape.width, print);
+        let ends = shape.ends_at();
+        open(words, (ends + spot.start, ends + used), 1, u64::from(spot.len == 0));
         words[spot.location as usize / 64] |= 1 << (spot.location % 64);
     }
 
     #[inline(always)]
     fn close(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32) {
-        let (_, used) = Self::held(words, shape);
-        field::close(words, at.into(), shape.at(used).into(), shape.width, 0);
-        let (first, last) = (shape.ends_at(), shape.ends_at() + used);
-        field::close(words, (first + spot.start).into(), last.into(), 1, 0);
+        let used = Self::used(words, shape);
+        close(words, (at, shape.at(used)), shape.width);
+        let ends = shape.ends_at();
+        close(words, (ends + spot.start, ends + used), 1);
         if spot.len == 1 {
             words[spot.location as usize / 64] &= !(1 << (spot.location % 64));
         }
     }
+}
+
+/// Puts `width` bits of `print` at bit `at`; the bits from there up to `end` move up, over zeros.
+#[inline(always)]
+fn open(words: &mut [u64], (at, end): (u32, u32), width: u32, print: u64) {
+    let (first, offset) = (at as usize / 64, at % 64);
+    let (last, beyond) = last_word(end + width);
+    let words = &mut words[first..=last];
+    let moves = words[0] & u64::MAX << offset;
+    let new = words[0] ^ moves | moves << width | print << offset;
+    let Some((last, before)) = words[1..].split_last_mut() else {
+        words[0] = new & !beyond | words[0] & beyond;
+        return;
+    };
+    // What comes up from the first word.
+    let carried = moves >> (64 - width) | print >> 1 >> (63 - offset);
+    let from_below = before.last().map_or(carried, |word| word >> (64 - width));
+    *last = (*last << width | from_below) & !beyond | *last & beyond;
+    // Groups from the last on, so that each still finds the word before it.
+    let mut left = before.len();
+    while let Some(group) = before[..left].last_chunk_mut::<{ GROUP + 1 }>() {
+        let old = *group;
+        for (word, pair) in group[1..].iter_mut().zip(old.windows(2)) {
+            *word = pair[1] << width | pair[0] >> (64 - width);
+        }
+        left -= GROUP;
+    }
+    for number in (1..left).rev() {
+        before[number] = before[number] << width | before[number - 1] >> (64 - width);
+    }
+    if let Some(next) = before.first_mut() {
+        *next = *next << width | carried;
+    }
+    words[0] = new;
+}
+
+/// Removes the `width` bits at bit `at`; the bits from there up to `end` move down, and leave
+/// zeros.
+#[inline(always)]
+fn close(words: &mut [u64], (at, end): (u32, u32), width: u32) {
+    let (first, offset) = (at as usize / 64, at % 64);
+    let (last, beyond) = last_word(end);
+    let words = &mut words[first..=last];
+    let count = words.len();
+    let kept = words[0] & low(offset);
+    let end = words[count - 1] & beyond;
+    let moves = words[count - 1] & !beyond;
+    let mut done = 0;
+    while let Some(group) = words[done..count - 1].first_chunk_mut::<{ GROUP + 1 }>() {
+        let old = *group;
+        for (word, pair) in group.iter_mut().zip(old.windows(2)) {
+            *word = pair[0] >> width | pair[1] << (64 - width);
+        }
+        done += GROUP;
+    }
+    for number in done..count - 1 {
+        let next = if number + 2 < count { words[number + 1] } else { moves };
+        words[number] = words[number] >> width | next << (64 - width);
+    }
+    words[count - 1] = moves >> width | end;
+    words[0] = kept | words[0] & u64::MAX << offset;
+}
+
+/// The number of the word of the bit before `end`, and a mask of its bits from there on.
+#[inline(always)]
+fn last_word(end: u32) -> (usize, u64) {
+    ((end - 1) as usize / 64, u64::MAX << ((end - 1) % 64) << 1)
 }
 
 #[cfg(test)]

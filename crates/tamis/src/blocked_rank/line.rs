@@ -16,57 +16,100 @@ pub(super) trait Instructions {
         nth(word, rank)
     }
 
-    /// Puts `width` bits of `print` at bit `at`; the bits from there on move up. The last words
-    /// get new `ends`.
+    /// How many of the first `bits` bits are set; there must be more.
     #[inline(always)]
-    fn open(words: &mut [u64], (at, width): (u32, u32), print: u64, ends: Ends) {
-        let (number, offset) = (at as usize / 64, at % 64);
-        let here = words[number];
-        let moved = here & !low(offset);
-        let mut carried = u128::from(print) << offset | u128::from(moved) << width;
-        words[number] = here & low(offset) | carried as u64;
-        for word in &mut words[number + 1..] {
-            carried = carried >> 64 | u128::from(*word) << width;
-            *word = carried as u64;
-        }
-        ends.write(words);
+    fn rank(words: &[[u64; 4]], bits: u32) -> u32 {
+        let words = words.as_flattened();
+        let (whole, rest) = (bits as usize / 64, bits % 64);
+        let ones = words[..whole].iter().map(|word| word.count_ones()).sum::<u32>();
+        ones + (words[whole] & low(rest)).count_ones()
     }
 
-    /// Removes the `width` bits at bit `at`; the bits from there on move down. The last words get
-    /// new `ends`.
+    /// The number of the word that has set bit number `rank` of all words, and the rank of that
+    /// bit in it; as many as there are words if there are fewer such bits.
     #[inline(always)]
-    fn close(words: &mut [u64], (at, width): (u32, u32), ends: Ends) {
+    fn select(words: &[[u64; 4]], rank: u32) -> (usize, u32) {
+        let words = words.as_flattened();
+        let mut left = rank;
+        for (number, word) in words.iter().enumerate() {
+            let ones = word.count_ones();
+            if left < ones {
+                return (number, left);
+            }
+            left -= ones;
+        }
+        (words.len(), left)
+    }
+
+    /// Puts `width` bits of `print` at bit `at`; the bits from there on move up. The maps become
+    /// `maps`.
+    #[inline(always)]
+    fn open(words: &mut [u64], (at, width): (u32, u32), print: u64, maps: Maps) {
         let (number, offset) = (at as usize / 64, at % 64);
+        maps.clear_ends(words);
+        let first = words[number];
+        let moved = first & u64::MAX << offset;
+        words[number] = first ^ moved | moved << width | print << offset;
+        let mut before = moved;
+        // (What does not fit into the first word.)
+        let mut rest = print >> 1 >> (63 - offset);
+        for word in &mut words[number + 1..] {
+            let here = *word;
+            *word = here << width | before >> (64 - width) | rest;
+            (before, rest) = (here, 0);
+        }
+        maps.write(words);
+    }
+
+    /// Removes the `width` bits at bit `at`; the bits from there on move down. The maps become
+    /// `maps`.
+    #[inline(always)]
+    fn close(words: &mut [u64], (at, width): (u32, u32), maps: Maps) {
+        let (number, offset) = (at as usize / 64, at % 64);
+        maps.clear_ends(words);
         let kept = words[number] & low(offset);
-        ends.clear(words);
-        for i in number..words.len() {
-            let next = words.get(i + 1).copied().unwrap_or(0);
-            words[i] = words[i] >> width | next << (64 - width);
+        let mut after = 0;
+        for word in words[number..].iter_mut().rev() {
+            let here = *word;
+            *word = here >> width | after << (64 - width);
+            after = here;
         }
         words[number] = kept | words[number] & !low(offset);
-        ends.write(words);
+        maps.write(words);
     }
 }
 
-/// The map of ends as it is to be: the last two words of a block, with zeros below it.
+/// What becomes of the maps of a block.
 #[derive(Clone, Copy)]
-pub(super) struct Ends {
-    pub(super) words: [u64; 2],
+pub(super) struct Maps {
+    /// The bits of the first two words that change: locations that become occupied, or no longer
+    /// are.
+    pub(super) flipped: [u64; 2],
+    /// The map of ends as it is to be: the last two words of a block, with zeros below it.
+    pub(super) ends: [u64; 2],
     /// The bits of these words that do not belong to the map.
     pub(super) others: [u64; 2],
 }
 
-impl Ends {
-    fn clear(self, words: &mut [u64]) {
-        for (word, others) in words.iter_mut().rev().zip(self.others.into_iter().rev()) {
+impl Maps {
+    /// Clears the map of ends, which has a word a line.
+    #[inline(always)]
+    fn clear_ends(&self, words: &mut [u64]) {
+        let lines = words.len() / 8;
+        for (word, others) in words.iter_mut().rev().zip(self.others.iter().rev()).take(lines) {
             *word &= others;
         }
     }
 
-    fn write(self, words: &mut [u64]) {
-        self.clear(words);
-        for (word, ends) in words.iter_mut().rev().zip(self.words.into_iter().rev()) {
+    /// Writes the maps; that of ends must be clear.
+    #[inline(always)]
+    fn write(&self, words: &mut [u64]) {
+        let lines = words.len() / 8;
+        for (word, ends) in words.iter_mut().rev().zip(self.ends.iter().rev()).take(lines) {
             *word |= ends;
+        }
+        for (word, flipped) in words.iter_mut().zip(self.flipped).take(lines) {
+            *word ^= flipped;
         }
     }
 }
@@ -82,6 +125,8 @@ trait Map: Sized {
     fn read(words: &[u64]) -> Self;
     /// Set bit number `rank`, alone; 0 if there are fewer.
     fn nth<I: Instructions>(self, rank: u32) -> Self;
+    /// The first two words of a block whose first bits are these.
+    fn first_words(self) -> [u64; 2];
     /// The last two words of a block whose last bits are these.
     fn last_words(self) -> [u64; 2];
 }
@@ -95,6 +140,11 @@ impl Map for u64 {
     #[inline(always)]
     fn nth<I: Instructions>(self, rank: u32) -> Self {
         I::nth(self, rank)
+    }
+
+    #[inline(always)]
+    fn first_words(self) -> [u64; 2] {
+        [self, 0]
     }
 
     #[inline(always)]
@@ -122,8 +172,13 @@ impl Map for u128 {
     }
 
     #[inline(always)]
-    fn last_words(self) -> [u64; 2] {
+    fn first_words(self) -> [u64; 2] {
         [self as u64, (self >> 64) as u64]
+    }
+
+    #[inline(always)]
+    fn last_words(self) -> [u64; 2] {
+        self.first_words()
     }
 }
 
@@ -147,10 +202,14 @@ macro_rules! lines {
                 <$map>::read(&words[$words - $words / 8..]) >> (<$map>::BITS - shape.cells)
             }
 
+            /// New ends, and the location of `spot` flipped if its run begins or goes.
             #[inline(always)]
-            fn written(ends: $map, shape: &Shape) -> Ends {
-                let words = (ends << (<$map>::BITS - shape.cells)).last_words();
-                Ends { words, others: shape.not_ends }
+            fn maps(shape: &Shape, spot: &Spot, flips: bool, ends: $map) -> Maps {
+                Maps {
+                    flipped: (<$map>::from(flips) << spot.location).first_words(),
+                    ends: (ends << (<$map>::BITS - shape.cells)).last_words(),
+                    others: shape.not_ends,
+                }
             }
         }
 
@@ -170,17 +229,20 @@ macro_rules! lines {
                 // Without such an end these are all ends.
                 let before = ends & end.wrapping_sub(1);
                 let start = <$map>::BITS - before.leading_zeros();
-                // (Without such an end, this is not used.)
                 let len = end.trailing_zeros().wrapping_add(1).wrapping_sub(start);
-                let is_here = end != 0;
-                let len = core::hint::select_unpredictable(is_occupied & is_here, len, 0);
-                Spot { location, is_occupied, rank, is_here, start, len }
+                // (Whether it is occupied cannot be predicted.)
+                let len = len & u32::from(is_occupied).wrapping_neg();
+                Spot { location, is_occupied, rank, is_here: end != 0, start, len }
             }
 
             #[inline(always)]
-            fn held(words: &[u64], shape: &Shape) -> (u32, u32) {
-                let ends = Self::ends(&words[..$words], shape);
-                (ends.count_ones(), <$map>::BITS - ends.leading_zeros())
+            fn runs(words: &[u64], shape: &Shape) -> u32 {
+                Self::ends(&words[..$words], shape).count_ones()
+            }
+
+            #[inline(always)]
+            fn used(words: &[u64], shape: &Shape) -> u32 {
+                <$map>::BITS - Self::ends(&words[..$words], shape).leading_zeros()
             }
 
             #[inline(always)]
@@ -199,11 +261,11 @@ macro_rules! lines {
                 let words: &mut [u64; $words] = &mut words.as_chunks_mut().0[0];
                 let ends = Self::ends(words, shape);
                 let above = ends & <$map>::MAX << spot.start;
-                let is_first = <$map>::from(spot.len == 0) << spot.start;
+                let is_first = spot.len == 0;
                 // (Adding moves a bit up by one.)
-                let ends = Self::written((ends + above) | is_first, shape);
-                I::open(words, (at, shape.width), print, ends);
-                words[spot.location as usize / 64 % $words] |= 1 << (spot.location % 64);
+                let ends = (ends + above) | <$map>::from(is_first) << spot.start;
+                let maps = Self::maps(shape, spot, is_first, ends);
+                I::open(words, (at, shape.width), print, maps);
             }
 
             #[inline(always)]
@@ -212,9 +274,8 @@ macro_rules! lines {
                 let ends = Self::ends(words, shape);
                 let above = ends & <$map>::MAX << spot.start;
                 let ends = ends ^ above | above >> 1 & <$map>::MAX << spot.start;
-                I::close(words, (at, shape.width), Self::written(ends, shape));
-                let is_last = u64::from(spot.len == 1);
-                words[spot.location as usize / 64 % $words] &= !(is_last << (spot.location % 64));
+                let maps = Self::maps(shape, spot, spot.len == 1, ends);
+                I::close(words, (at, shape.width), maps);
             }
         }
     };

@@ -35,8 +35,13 @@ pub(super) struct Shape {
     ones: u64,
     /// The highest bit of every lane.
     tops: u64,
+    /// All other bits of every lane.
+    others: u64,
     /// The bits of the first lane.
     pub(super) mask: u64,
+    /// After a removal a block looks for runs that it could take back only if the number of free
+    /// cells has none of these bits: in a large block looking takes long.
+    pub(super) patience: u32,
     /// The bits of the last two words of a block that do not belong to the map of ends.
     pub(super) not_ends: [u64; 2],
 }
@@ -48,8 +53,10 @@ impl Shape {
         let lanes = WINDOW / width;
         let ones = (0..lanes).fold(0, |ones, lane| ones | 1 << (lane * width));
         let (tops, mask) = (ones << (width - 1), low(width));
+        let others = tops - ones;
+        let patience = if words <= 2 * LEAST_WORDS { 0 } else { 15 };
         let not_ends = [low(128 - cells.clamp(64, 128)), low(64 - cells.min(64))];
-        Self { words, locations, cells, width, lanes, ones, tops, mask, not_ends }
+        Self { words, locations, cells, width, lanes, ones, tops, others, mask, patience, not_ends }
     }
 
     /// The most cells, and locations, of a block, whatever their width. In one or two lines a map
@@ -76,30 +83,29 @@ impl Shape {
         64 * self.words - self.cells
     }
 
-    /// The bits of the first lanes of a window.
+    /// The highest bits of those of the first `len` lanes of a window that equal `print`.
     #[inline(always)]
-    pub(super) fn first_lanes(&self, lanes: u32) -> u64 {
-        !(u64::MAX << (lanes * self.width))
-    }
-
-    /// The highest bits of the lanes that equal `print`. Bits beyond the last lane do not matter.
-    #[inline(always)]
-    pub(super) fn equal(&self, window: u64, print: u64) -> u64 {
+    pub(super) fn equal(&self, window: u64, len: u32, print: u64) -> u64 {
         let differs = window ^ print.wrapping_mul(self.ones);
         // The sum has the highest bit of a lane if one of the others differs. No lane carries into
         // the next.
-        let others = (differs & !self.tops).wrapping_add(self.tops - self.ones);
-        !(others | differs) & self.tops
+        let sum = (differs & self.others).wrapping_add(self.others);
+        !(sum | differs | u64::MAX << (len * self.width)) & self.tops
     }
 
-    /// The highest bits of the lanes that are at most `print`.
+    /// Where the first of the first `len` lanes of a window begins that is not below `print`, or
+    /// else the first after them; and whether it equals `print`.
     #[inline(always)]
-    pub(super) fn at_most(&self, window: u64, print: u64) -> u64 {
+    pub(super) fn search(&self, window: u64, len: u32, print: u64) -> (u32, bool) {
         let wanted = print.wrapping_mul(self.ones);
-        // The difference keeps the highest bit of a lane if its other bits are at most those of
+        let end = len * self.width;
+        // The difference keeps the highest bit of a lane if its other bits are not below those of
         // `print`. No lane borrows from the next.
-        let others = (wanted | self.tops).wrapping_sub(window & !self.tops);
-        (!window & wanted | !(window ^ wanted) & others) & self.tops
+        let others = (window | self.tops).wrapping_sub(wanted & self.others);
+        let differs = window ^ wanted;
+        let not_below = (window & differs | others & !differs) & self.tops;
+        let first = (not_below >> (self.width - 1) | u64::MAX << end).trailing_zeros();
+        (first, first < end && (window >> first ^ print) & self.mask == 0)
     }
 }
 
@@ -120,11 +126,17 @@ mod tests {
                     1 => (window >> ((shape.lanes - 1) * width)) & low(width),
                     _ => random.word(5) & low(width),
                 };
-                for lane in 0..shape.lanes {
-                    let held = window >> (lane * width) & low(width);
-                    let top = 1 << (lane * width + width - 1);
-                    assert_eq!(shape.equal(window, print) & top != 0, held == print);
-                    assert_eq!(shape.at_most(window, print) & top != 0, held <= print);
+                let held: alloc::vec::Vec<u64> =
+                    (0..shape.lanes).map(|lane| window >> (lane * width) & low(width)).collect();
+                for len in 0..=shape.lanes {
+                    let held = &held[..len as usize];
+                    let tops = (0..).zip(held).filter(|&(_, &one)| one == print);
+                    let tops = tops.fold(0, |all, (lane, _)| all | 1 << (lane * width + width - 1));
+                    assert_eq!(shape.equal(window, len, print), tops);
+                    let first = held.iter().position(|&one| one >= print);
+                    let is_in = first.is_some_and(|first| held[first] == print);
+                    let at = first.unwrap_or(held.len()) as u32 * width;
+                    assert_eq!(shape.search(window, len, print), (at, is_in));
                 }
             }
         }

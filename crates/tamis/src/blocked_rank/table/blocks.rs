@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::super::block::{self, Block, Inserted, Removed};
+use super::super::block::{self, Block, FREE_TO_TAKE, Inserted, Removed};
 use super::super::dense::Dense;
 use super::super::line::Portable;
 use super::super::machine::{Machine, fetch_place};
@@ -174,7 +174,7 @@ impl Blocks {
         match removed {
             Removed::Here => {}
             Removed::Nowhere => return Err(Absent),
-            Removed::Room => self.take_back(place.block),
+            Removed::Room => self.take_back(place.block, FREE_TO_TAKE),
             Removed::Behind => {
                 self.back.remove(self.behind(place))?;
                 if !self.back.has(self.part(place.block, self.cut.location_of(place))) {
@@ -185,10 +185,12 @@ impl Blocks {
         Ok(())
     }
 
-    /// Brings runs of a block back, in order, as far as there is room.
-    fn take_back(&mut self, number: u64) {
+    /// Brings runs of a block back, in order, as far as there is room, while `least` cells are
+    /// free.
+    fn take_back(&mut self, number: u64, least: u32) {
         while let Some((location, used)) =
             self.machine.lowest_behind(self.words.as_slice(), &self.cut, number)
+            && used + least <= self.cut.shape.cells
         {
             let part = self.part(number, location);
             let Self { cut, words, back, .. } = self;
@@ -269,7 +271,7 @@ impl Blocks {
     pub(super) fn bring_back(&mut self) {
         if self.lags {
             for number in 0..self.words.len() as u64 / u64::from(self.cut.shape.words) {
-                self.take_back(number);
+                self.take_back(number, 1);
             }
             self.lags = false;
         }
