@@ -156,7 +156,10 @@ impl Stored for BlockedBloom {
     }
 
     #[cfg(feature = "std")]
-    fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
+    fn insert_at_once(&mut self, keys: &[Digest], threads: usize) -> bool {
+        if threads < 2 {
+            return false;
+        }
         let params = self.params;
         super::parallel::fill(self.words.as_mut_slice(), keys, threads, |key| {
             params.positions(key)

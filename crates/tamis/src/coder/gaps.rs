@@ -108,24 +108,23 @@ pub(super) fn decode(payload: &[u8], words: &mut [u64], bits: u64, ones: u64) ->
     reader.finish()
 }
 
-/// Codes sorted numbers below `universe` by their gaps. Numbers may be equal.
+/// Codes `count` sorted numbers below `universe` by their gaps. Numbers may be equal.
 ///
 /// The reader must know how many there are, and `universe`. A number takes about log2(universe /
 /// count) + 1.5 bits.
 ///
 /// # Panics
 ///
-/// If the numbers are not sorted.
-pub fn encode_sorted(values: &[u64], universe: u64) -> Vec<u8> {
-    let code = Golomb::new(values.len() as u64, universe);
-    let mut writer =
-        Writer::new(code.most_bits(values.len() as u64, values.last().copied().unwrap_or(0)));
+/// If the numbers are not sorted, below `universe` and as many as `count` says.
+pub fn encode_sorted(count: u64, values: impl Iterator<Item = u64>, universe: u64) -> Vec<u8> {
+    let code = Golomb::new(count, universe);
+    let mut writer = Writer::new(code.most_bits(count, universe));
     let mut last = 0;
-    for &value in values {
+    values.for_each(|value| {
         assert!(value >= last, "the numbers must be sorted");
         writer.gap(&code, value - last);
         last = value;
-    }
+    });
     writer.finish()
 }
 

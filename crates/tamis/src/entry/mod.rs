@@ -1,6 +1,7 @@
 //! What fingerprint structures hold, apart from any layout: entries, which are identities with
 //! values and counts, in order.
 
+pub(crate) mod order;
 mod overflow;
 pub(crate) mod section;
 
@@ -8,6 +9,8 @@ use alloc::vec::Vec;
 
 pub(crate) use self::overflow::Overflow;
 
+use crate::bits::BitReader;
+use crate::coder::gaps::Sorted;
 use crate::coder::numbers;
 use crate::spec::{Budget, Invalid, WireError};
 
@@ -39,19 +42,6 @@ impl Entry {
     }
 }
 
-/// Sorts entries and joins equal ones: their counts are added, or in a set one of each is kept.
-pub(crate) fn merged(entries: &mut Vec<Entry>, is_set: bool) -> &[Entry] {
-    entries.sort_unstable_by_key(Entry::key);
-    entries.dedup_by(|one, kept| {
-        let same = one.key() == kept.key();
-        if same && !is_set {
-            kept.count = kept.count.saturating_add(one.count);
-        }
-        same
-    });
-    entries
-}
-
 /// How many low bits the identities of universe `a`, and those of universe `b`, must lose so that
 /// they can be compared. `None` if the universes do not differ by a power of two.
 pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
@@ -64,13 +54,23 @@ pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
     Some(if a == small { (0, bits) } else { (bits, 0) })
 }
 
-/// Adds entries in order: identities as gaps, values of `value_bits` bits, counts.
-pub(crate) fn put_entries(out: &mut Vec<u8>, entries: &[Entry], universe: u64, value_bits: u32) {
-    let identities: Vec<u64> = entries.iter().map(|entry| entry.identity).collect();
-    let counts: Vec<u64> = entries.iter().map(|entry| entry.count).collect();
-    numbers::put_sorted(out, &identities, universe);
-    numbers::put_fields(out, entries.iter().map(|entry| entry.value), value_bits);
-    put_counts(out, &counts);
+/// Adds entries in order: identities as gaps, values of `value_bits` bits, counts. They are
+/// listed anew for each of these, so that nothing holds them all. Returns how many there are.
+pub(crate) fn put_entries<I: Iterator<Item = Entry>>(
+    out: &mut Vec<u8>,
+    entries: impl Fn() -> I,
+    universe: u64,
+    value_bits: u32,
+) -> u64 {
+    let mut several = Several::default();
+    entries().for_each(|entry| several.push(entry.count));
+    let identities = entries().map(|entry| entry.identity);
+    numbers::put_sorted(out, several.len, identities, universe);
+    if value_bits > 0 {
+        numbers::put_fields(out, entries().map(|entry| entry.value), value_bits);
+    }
+    several.put(out);
+    several.len
 }
 
 /// Bytes of memory that an entry takes.
@@ -78,47 +78,144 @@ pub(crate) const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
 const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
 
-/// Reads `count` entries that [`put_entries`] added.
-pub(crate) fn take_entries(
-    bytes: &mut &[u8],
-    universe: u64,
+/// Reads the entries that [`put_entries`] added, one after the other. It ends early if the bytes
+/// are damaged; [`finish`](Self::finish) finds this out.
+pub(crate) struct EntryReader<'a> {
+    identities: Sorted<'a>,
+    values: BitReader<'a>,
     value_bits: u32,
-    count: u64,
-    budget: &mut Budget,
-) -> Result<Vec<Entry>, WireError> {
-    let mut identities = numbers::take_all_sorted(bytes, universe, count).ok_or(DAMAGED)?;
-    let mut entries = budget.vec(count)?;
-    while let Some(identity) = identities.read_next().map_err(|_| DAMAGED)? {
-        entries.push(Entry { identity, value: 0, count: 1 });
-    }
-    let values = entries.iter_mut().map(|entry| &mut entry.value);
-    numbers::take_fields(bytes, values, value_bits).ok_or(DAMAGED)?;
-    take_counts(bytes, entries.iter_mut().map(|entry| &mut entry.count)).ok_or(DAMAGED)?;
-    if entries.is_sorted_by(|a, b| a.key() < b.key()) { Ok(entries) } else { Err(DAMAGED.into()) }
+    counts: Counts<'a>,
+    /// The least identity and value that may come next.
+    least: (u64, u64),
+    is_damaged: bool,
 }
 
-/// Adds counts. Almost all are one, so only the positions of the others are written, and then
-/// those counts.
-pub(crate) fn put_counts(out: &mut Vec<u8>, counts: &[u64]) {
-    let several = counts.iter().enumerate().filter(|&(_, &count)| count > 1);
-    let at: Vec<u64> = several.clone().map(|(at, _)| at as u64).collect();
-    numbers::put_sorted(out, &at, counts.len() as u64);
-    several.for_each(|(_, &count)| numbers::put(out, count));
+impl<'a> EntryReader<'a> {
+    /// The reader of all `bytes`.
+    pub(crate) fn new(
+        mut bytes: &'a [u8],
+        universe: u64,
+        value_bits: u32,
+    ) -> Result<Self, WireError> {
+        let identities = numbers::take_sorted(&mut bytes, universe, u64::MAX).ok_or(DAMAGED)?;
+        let count = identities.left();
+        let values = numbers::take_bits(&mut bytes, count, value_bits).ok_or(DAMAGED)?;
+        let counts = Counts::new(bytes, count).ok_or(DAMAGED)?;
+        let least = (0, 0);
+        Ok(Self { identities, values, value_bits, counts, least, is_damaged: false })
+    }
+
+    /// How many entries are still to come.
+    pub(crate) fn left(&self) -> u64 {
+        self.identities.left()
+    }
+
+    /// Whether an entry is in several times.
+    pub(crate) fn has_several(&self) -> bool {
+        self.counts.next_several != u64::MAX
+    }
+
+    #[inline]
+    fn read(&mut self) -> Option<Entry> {
+        let identity = self.identities.read_next().ok()??;
+        let value = if self.value_bits == 0 { 0 } else { self.values.get(self.value_bits)? };
+        let entry = Entry { identity, value, count: self.counts.read_next()? };
+        // (No value has 64 bits.)
+        let is_next = entry.key() >= self.least;
+        self.least = (identity, value + 1);
+        is_next.then_some(entry)
+    }
+
+    /// All entries, in memory that `budget` has.
+    pub(crate) fn collect(mut self, budget: &mut Budget) -> Result<Vec<Entry>, WireError> {
+        let mut entries = budget.vec(self.left())?;
+        entries.extend(&mut self);
+        self.finish()?;
+        Ok(entries)
+    }
+
+    /// Fails if the bytes are damaged, or if something is left.
+    pub(crate) fn finish(self) -> Result<(), WireError> {
+        let is_read = !self.is_damaged && self.left() == 0;
+        if is_read && self.values.ends_here() && self.counts.is_read() {
+            return Ok(());
+        }
+        Err(DAMAGED.into())
+    }
 }
 
-/// Reads what [`put_counts`] added into `counts`, which must all be one.
-pub(crate) fn take_counts<'a>(
-    bytes: &mut &[u8],
-    mut counts: impl ExactSizeIterator<Item = &'a mut u64>,
-) -> Option<()> {
-    let len = counts.len() as u64;
-    let mut several = numbers::take_sorted(bytes, len, len)?;
-    let mut next = 0;
-    while let Some(at) = several.read_next().ok()? {
-        // Positions rise strictly.
-        let count = counts.nth(usize::try_from(at.checked_sub(next)?).ok()?)?;
-        next = at + 1;
-        *count = numbers::take(bytes).filter(|&count| count > 1)?;
+impl Iterator for EntryReader<'_> {
+    type Item = Entry;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry> {
+        if self.is_damaged || self.left() == 0 {
+            return None;
+        }
+        let entry = self.read();
+        self.is_damaged = entry.is_none();
+        entry
     }
-    Some(())
+}
+
+/// Counts, to be written. Almost all are one, so only the positions of the others are written,
+/// and then those counts.
+#[derive(Default)]
+pub(crate) struct Several {
+    len: u64,
+    /// Positions and counts of those above one.
+    several: Vec<(u64, u64)>,
+}
+
+impl Several {
+    #[inline]
+    pub(crate) fn push(&mut self, count: u64) {
+        if count > 1 {
+            self.several.push((self.len, count));
+        }
+        self.len += 1;
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        let positions = self.several.iter().map(|&(at, _)| at);
+        numbers::put_sorted(out, self.several.len() as u64, positions, self.len);
+        self.several.iter().for_each(|&(_, count)| numbers::put(out, count));
+    }
+}
+
+/// Reads the counts that [`Several`] wrote.
+pub(crate) struct Counts<'a> {
+    positions: Sorted<'a>,
+    counts: &'a [u8],
+    /// The position of the next count, and of the next one above one.
+    next: u64,
+    next_several: u64,
+}
+
+impl<'a> Counts<'a> {
+    /// The reader of `len` counts in all `bytes`.
+    pub(crate) fn new(mut bytes: &'a [u8], len: u64) -> Option<Self> {
+        let mut positions = numbers::take_sorted(&mut bytes, len, len)?;
+        let next_several = positions.read_next().ok()?.unwrap_or(u64::MAX);
+        Some(Self { positions, counts: bytes, next: 0, next_several })
+    }
+
+    /// The next count; `None` if the bytes are damaged.
+    #[inline]
+    pub(crate) fn read_next(&mut self) -> Option<u64> {
+        let is_several = self.next == self.next_several;
+        self.next += 1;
+        if is_several { self.several() } else { Some(1) }
+    }
+
+    fn several(&mut self) -> Option<u64> {
+        // Positions rise strictly: one that does not is never reached.
+        self.next_several = self.positions.read_next().ok()?.unwrap_or(u64::MAX);
+        numbers::take(&mut self.counts).filter(|&count| count > 1)
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_read(&self) -> bool {
+        self.next_several == u64::MAX && self.counts.is_empty()
+    }
 }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::borrow::{Borrow, BorrowMut};
 
 use super::super::bucket::{Bucket, BucketMut, Cell};
+use super::super::chains::Numbered;
 use super::{LEVELS, Record, Store};
 use crate::bits::field;
 
@@ -51,6 +52,35 @@ impl<S: Borrow<Store>> View<S> {
             let cells = store.shape.cells[record.level];
             (len + field::ones(store.words(), record.index, cells.into()), room + cells)
         })
+    }
+
+    /// Lists all cells in `cells`, in the order of their numbers.
+    pub(in super::super) fn read(&self, cells: &mut Vec<Numbered>) {
+        cells.clear();
+        let store = self.store.borrow();
+        let (words, print, extra) = (store.words(), store.shape.print, store.shape.extra);
+        // Every set bit of the index owns a cell; those of the bits read so far.
+        let mut owned = self.base().count_ones();
+        let mut next = Some(store.record(0, self.number));
+        while let Some(record) = next.filter(|_| cells.len() < owned as usize) {
+            let room = u64::from(store.shape.cells[record.level]);
+            let (mut cell, mut index) = (0, 0);
+            while cell < room && cells.len() < owned as usize {
+                if cell % 64 == 0 {
+                    index = field::get(words, record.index + cell, (room - cell).min(64) as u32);
+                }
+                let goes_on = index as u32 & 1;
+                let content = Cell {
+                    print: field::get(words, record.prints + cell * u64::from(print), print),
+                    extra: field::get(words, record.extras + cell * u64::from(extra), extra),
+                };
+                cells.push(Numbered { cell: content, next: owned * goes_on });
+                owned += goes_on;
+                index >>= 1;
+                cell += 1;
+            }
+            next = store.extension(self.number, &record);
+        }
     }
 
     /// The invariants of one bucket: as many records as the cells need, every owner before its
@@ -122,20 +152,37 @@ impl<S: BorrowMut<Store>> View<S> {
         len < room || self.extend()
     }
 
-    /// Fills an empty bucket: I0, and the cells in the order of their numbers, each with whether
-    /// its chain goes on. There must be room for them.
-    pub(in super::super) fn fill(&mut self, base: u64, cells: impl Iterator<Item = (Cell, bool)>) {
+    /// Fills an empty bucket: I0, and the cells in the order of their numbers. There must be room
+    /// for them.
+    pub(in super::super) fn fill(&mut self, base: u64, cells: &[Numbered]) {
         self.set_base(base);
-        for (cell, (content, goes_on)) in (0..).zip(cells) {
-            self.set_cell(cell, content);
-            if goes_on {
-                self.set_goes_on(cell, true);
+        let mut left = cells;
+        let mut next = Some(self.store.borrow().record(0, self.number));
+        while let Some(record) = next.filter(|_| !left.is_empty()) {
+            let store = self.store.borrow_mut();
+            let room = store.shape.cells[record.level] as usize;
+            let (print, extra) = (store.shape.print, store.shape.extra);
+            let (here, rest) = left.split_at(room.min(left.len()));
+            let words = store.words_mut();
+            for (cells, at) in here.chunks(64).zip((record.index..).step_by(64)) {
+                let goes_on = |bits: u64, one: &Numbered| bits << 1 | u64::from(one.next > 0);
+                field::put(words, at, cells.len() as u32, cells.iter().rev().fold(0, goes_on));
             }
+            for (one, at) in here.iter().zip((record.prints..).step_by(print as usize)) {
+                field::put(words, at, print, one.cell.print);
+            }
+            if extra > 0 {
+                for (one, at) in here.iter().zip((record.extras..).step_by(extra as usize)) {
+                    field::put(words, at, extra, one.cell.extra);
+                }
+            }
+            left = rest;
+            next = store.extension(self.number, &record);
         }
     }
 
-    /// Borrows extensions until there is room for `cells` cells in all, or no extension is left;
-    /// returns the room.
+    /// Borrows extensions until an empty bucket has room for `cells` cells, or no extension is
+    /// left; returns the room.
     pub(in super::super) fn reserve(&mut self, cells: u32) -> u32 {
         loop {
             let (_, room) = self.len_and_room();
