@@ -115,8 +115,7 @@ fn read_moves(
         whole.then_some(decoded / ENTRY_BYTES).ok_or(DAMAGED)
     };
     let read = |bytes: &[u8], count: u64, budget: &mut Budget| {
-        let entries = EntryReader::new(bytes, universe, value_bits)?;
-        if entries.left() == count { entries.collect(budget) } else { Err(DAMAGED.into()) }
+        EntryReader::new(bytes, universe, value_bits)?.collect(count, budget)
     };
     let (&form, mut rest) = gone.split_first().ok_or(DAMAGED)?;
     let mut moves = Moves { base_entries: 0, gone: None, removed: None, inserted: Vec::new() };
@@ -142,8 +141,7 @@ fn read_gone(
     count: u64,
     budget: &mut Budget,
 ) -> Result<Vec<Gone>, WireError> {
-    let mut positions =
-        numbers::take_all_sorted(&mut bytes, base_entries, count).ok_or(DAMAGED)?;
+    let mut positions = numbers::take_all_sorted(&mut bytes, base_entries, count).ok_or(DAMAGED)?;
     let mut counts = Counts::new(bytes, count).ok_or(DAMAGED)?;
     let mut gone: Vec<Gone> = budget.vec(count)?;
     while let Some(position) = positions.read_next().map_err(|_| DAMAGED)? {

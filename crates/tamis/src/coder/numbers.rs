@@ -95,11 +95,7 @@ pub(crate) fn put_fields(out: &mut Vec<u8>, fields: impl Iterator<Item = u64>, w
 }
 
 /// A reader of the `count` fields that [`put_fields`] added.
-pub(crate) fn take_bits<'a>(
-    bytes: &mut &'a [u8],
-    count: u64,
-    width: u32,
-) -> Option<BitReader<'a>> {
+pub(crate) fn take_bits<'a>(bytes: &mut &'a [u8], count: u64, width: u32) -> Option<BitReader<'a>> {
     let len = count.checked_mul(width.into())?.div_ceil(8);
     let (taken, rest) = bytes.split_at_checked(usize::try_from(len).ok()?)?;
     *bytes = rest;

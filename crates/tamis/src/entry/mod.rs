@@ -6,6 +6,7 @@ mod overflow;
 pub(crate) mod section;
 
 use alloc::vec::Vec;
+use core::iter;
 
 pub(crate) use self::overflow::Overflow;
 
@@ -54,23 +55,32 @@ pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
     Some(if a == small { (0, bits) } else { (bits, 0) })
 }
 
-/// Adds entries in order: identities as gaps, values of `value_bits` bits, counts. They are
-/// listed anew for each of these, so that nothing holds them all. Returns how many there are.
+/// Adds entries in order: identities as gaps, values of `value_bits` bits, counts. What is in
+/// several times is written twice, and its count follows behind all of them if it is above two:
+/// that takes fewer bits than to say which are in twice. Entries are listed anew for each of
+/// these, so that nothing holds them all. Returns how many there are.
 pub(crate) fn put_entries<I: Iterator<Item = Entry>>(
     out: &mut Vec<u8>,
     entries: impl Fn() -> I,
     universe: u64,
     value_bits: u32,
 ) -> u64 {
-    let mut several = Several::default();
-    entries().for_each(|entry| several.push(entry.count));
-    let identities = entries().map(|entry| entry.identity);
-    numbers::put_sorted(out, several.len, identities, universe);
+    let (mut count, mut several) = (0, Several::default());
+    entries().for_each(|entry| {
+        count += 1;
+        if entry.count > 1 {
+            several.push(entry.count - 1);
+        }
+    });
+    let written = || entries().flat_map(|one| iter::repeat_n(one, 1 + usize::from(one.count > 1)));
+    let identities = written().map(|entry| entry.identity);
+    numbers::put_sorted(out, count + several.len, identities, universe);
     if value_bits > 0 {
-        numbers::put_fields(out, entries().map(|entry| entry.value), value_bits);
+        numbers::put_fields(out, written().map(|entry| entry.value), value_bits);
     }
+    numbers::put(out, several.len);
     several.put(out);
-    several.len
+    count
 }
 
 /// Bytes of memory that an entry takes.
@@ -84,9 +94,11 @@ pub(crate) struct EntryReader<'a> {
     identities: Sorted<'a>,
     values: BitReader<'a>,
     value_bits: u32,
+    /// How many entries are in several times and not read yet.
+    several: u64,
     counts: Counts<'a>,
-    /// The least identity and value that may come next.
-    least: (u64, u64),
+    /// Identity and value that come next.
+    next: Option<(u64, u64)>,
     is_damaged: bool,
 }
 
@@ -98,45 +110,61 @@ impl<'a> EntryReader<'a> {
         value_bits: u32,
     ) -> Result<Self, WireError> {
         let identities = numbers::take_sorted(&mut bytes, universe, u64::MAX).ok_or(DAMAGED)?;
-        let count = identities.left();
-        let values = numbers::take_bits(&mut bytes, count, value_bits).ok_or(DAMAGED)?;
-        let counts = Counts::new(bytes, count).ok_or(DAMAGED)?;
-        let least = (0, 0);
-        Ok(Self { identities, values, value_bits, counts, least, is_damaged: false })
+        let values = numbers::take_bits(&mut bytes, identities.left(), value_bits);
+        let values = values.ok_or(DAMAGED)?;
+        let several = numbers::take(&mut bytes).ok_or(DAMAGED)?;
+        let counts = Counts::new(bytes, several).ok_or(DAMAGED)?;
+        let (next, is_damaged) = (None, false);
+        let mut reader = Self { identities, values, value_bits, several, counts, next, is_damaged };
+        reader.next = reader.read();
+        Ok(reader)
     }
 
-    /// How many entries are still to come.
-    pub(crate) fn left(&self) -> u64 {
-        self.identities.left()
+    /// How many entries are still to come, unless the bytes are damaged.
+    pub(crate) fn left(&self) -> Option<u64> {
+        (self.identities.left() + u64::from(self.next.is_some())).checked_sub(self.several)
     }
 
     /// Whether an entry is in several times.
     pub(crate) fn has_several(&self) -> bool {
-        self.counts.next_several != u64::MAX
+        self.several > 0
     }
 
+    /// The next identity and value as they were written.
     #[inline]
-    fn read(&mut self) -> Option<Entry> {
-        let identity = self.identities.read_next().ok()??;
-        let value = if self.value_bits == 0 { 0 } else { self.values.get(self.value_bits)? };
-        let entry = Entry { identity, value, count: self.counts.read_next()? };
-        // (No value has 64 bits.)
-        let is_next = entry.key() >= self.least;
-        self.least = (identity, value + 1);
-        is_next.then_some(entry)
+    fn read(&mut self) -> Option<(u64, u64)> {
+        let Ok(identity) = self.identities.read_next() else {
+            self.is_damaged = true;
+            return None;
+        };
+        let value = if self.value_bits == 0 { Some(0) } else { self.values.get(self.value_bits) };
+        Some((identity?, value?))
+    }
+
+    /// The count of an entry that is written twice, whose second copy was read.
+    fn read_count(&mut self) -> Option<u64> {
+        self.several = self.several.checked_sub(1)?;
+        self.counts.read_next()?.checked_add(1)
     }
 
     /// All entries, in memory that `budget` has.
-    pub(crate) fn collect(mut self, budget: &mut Budget) -> Result<Vec<Entry>, WireError> {
-        let mut entries = budget.vec(self.left())?;
-        entries.extend(&mut self);
+    pub(crate) fn collect(
+        mut self,
+        count: u64,
+        budget: &mut Budget,
+    ) -> Result<Vec<Entry>, WireError> {
+        if self.left() != Some(count) {
+            return Err(DAMAGED.into());
+        }
+        let mut entries = budget.vec(count)?;
+        entries.extend((&mut self).take(count as usize));
         self.finish()?;
         Ok(entries)
     }
 
     /// Fails if the bytes are damaged, or if something is left.
     pub(crate) fn finish(self) -> Result<(), WireError> {
-        let is_read = !self.is_damaged && self.left() == 0;
+        let is_read = !self.is_damaged && self.left() == Some(0) && self.several == 0;
         if is_read && self.values.ends_here() && self.counts.is_read() {
             return Ok(());
         }
@@ -149,17 +177,23 @@ impl Iterator for EntryReader<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Entry> {
-        if self.is_damaged || self.left() == 0 {
-            return None;
+        let (identity, value) = self.next?;
+        let mut count = Some(1);
+        self.next = self.read();
+        if self.next == Some((identity, value)) {
+            count = self.read_count();
+            self.next = self.read();
         }
-        let entry = self.read();
-        self.is_damaged = entry.is_none();
-        entry
+        if count.is_none() || self.next.is_some_and(|next| next <= (identity, value)) {
+            self.is_damaged = true;
+            self.next = None;
+        }
+        Some(Entry { identity, value, count: count? })
     }
 }
 
-/// Counts, to be written. Almost all are one, so only the positions of the others are written,
-/// and then those counts.
+/// Counts, to be written. Most are one, so only the positions of the others are written, and
+/// then those counts.
 #[derive(Default)]
 pub(crate) struct Several {
     len: u64,

@@ -1,7 +1,7 @@
 //! Entries in order, one after the other: made coarser, and merged.
 
 use alloc::vec::Vec;
-use core::iter::{self, Peekable};
+use core::iter;
 
 use super::Entry;
 
@@ -40,6 +40,9 @@ pub(crate) fn coarser(
     // Those of one identity, if there are several, the last first.
     let mut same = Vec::new();
     iter::from_fn(move || {
+        if dropped == 0 {
+            return entries.next();
+        }
         if let Some(entry) = same.pop() {
             return Some(entry);
         }
@@ -55,21 +58,24 @@ pub(crate) fn coarser(
 }
 
 /// The entries of both, in order; equal ones are joined.
-pub(crate) fn merged<A: Iterator<Item = Entry>, B: Iterator<Item = Entry>>(
-    a: A,
-    b: B,
+pub(crate) fn merged(
+    mut a: impl Iterator<Item = Entry>,
+    mut b: impl Iterator<Item = Entry>,
     is_set: bool,
 ) -> impl Iterator<Item = Entry> {
-    let (mut a, mut b): (Peekable<A>, Peekable<B>) = (a.peekable(), b.peekable());
+    let (mut first, mut second) = (a.next(), b.next());
     iter::from_fn(move || {
-        let (Some(first), Some(second)) = (a.peek(), b.peek()) else {
-            return a.next().or_else(|| b.next());
+        let is_second = match (&first, &second) {
+            (Some(first), Some(second)) => first.key() > second.key(),
+            (first, _) => first.is_none(),
         };
-        let (first, second) = (*first, *second);
-        let mut next = if first.key() <= second.key() { a.next()? } else { return b.next() };
-        if first.key() == second.key() {
-            join(&mut next, &second, is_set);
-            b.next();
+        if is_second {
+            return core::mem::replace(&mut second, b.next());
+        }
+        let mut next = core::mem::replace(&mut first, a.next())?;
+        if let Some(same) = second.filter(|second| second.key() == next.key()) {
+            join(&mut next, &same, is_set);
+            second = b.next();
         }
         Some(next)
     })

@@ -256,8 +256,7 @@ impl<T: Table> Stored for Identities<T> {
         let params = self.table.params();
         let (universe, values) = (T::universe(&params), T::value_bits(&params));
         let (entries, bytes) = (|| self.table.entries(), T::decoded_bytes(&params));
-        let (packed, count) =
-            section::pack(section::IDENTITIES, entries, universe, values, bytes);
+        let (packed, count) = section::pack(section::IDENTITIES, entries, universe, values, bytes);
         let packed = self.frame(vec![packed]);
         if !T::TRIMS || packed.len() <= T::least_trimmed(&params, count) {
             return packed;

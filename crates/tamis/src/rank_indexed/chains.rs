@@ -1,5 +1,5 @@
-//! The cells of one bucket, made from its entries in order, and entries made from cells: to write
-//! a bucket, and to read or fill one in one pass.
+//! The cells of one bucket, made from its entries in order: to write a bucket, and to lay one out
+//! anew.
 
 use alloc::vec::Vec;
 
@@ -18,13 +18,8 @@ pub(super) fn cells_of(entry: &Entry, mode: Mode) -> u32 {
     entry.count.div_ceil(per_cell(mode)).min(MAX_COPIES.into()) as u32
 }
 
-/// A cell by its number in a bucket.
-#[derive(Clone, Copy)]
-pub(super) struct Numbered {
-    pub(super) cell: Cell,
-    /// The next cell of its chain; 0 if there is none.
-    pub(super) next: u32,
-}
+/// A cell, and whether its chain goes on after it.
+pub(super) type Linked = (Cell, bool);
 
 /// The chains of one bucket.
 #[derive(Default)]
@@ -38,7 +33,7 @@ pub(super) struct Chains {
     /// How many chains have more than this many cells, by that number; then the number of the
     /// next cell that has that many before it.
     depths: Vec<u32>,
-    numbered: Vec<Numbered>,
+    numbered: Vec<Linked>,
 }
 
 impl Chains {
@@ -88,22 +83,20 @@ impl Chains {
 
     /// The cells in the order of their numbers: first those that begin a chain, then those that
     /// come second, and so on.
-    pub(super) fn numbered(&mut self) -> &[Numbered] {
+    pub(super) fn numbered(&mut self) -> &[Linked] {
         let mut first = 0;
         for depth in &mut self.depths {
             (*depth, first) = (first, first + *depth);
         }
-        let empty = Numbered { cell: Cell { print: 0, extra: 0 }, next: 0 };
         self.numbered.clear();
-        self.numbered.resize(self.ordered.len(), empty);
+        self.numbered.resize(self.ordered.len(), (Cell { print: 0, extra: 0 }, false));
         let mut before = 0;
         for &(cell, depth) in &self.ordered {
             let number = self.depths[depth as usize];
             self.depths[depth as usize] += 1;
-            self.numbered[number as usize].cell = cell;
+            self.numbered[number as usize].0 = cell;
             // (The first of a chain follows none.)
-            let next = &mut self.numbered[before as usize].next;
-            *next = if depth > 0 { number } else { *next };
+            self.numbered[before as usize].1 |= depth > 0;
             before = number;
         }
         &self.numbered
@@ -112,28 +105,10 @@ impl Chains {
     pub(super) fn write(&mut self, to: &mut BitWriter, locations: u32, print: u32, extra: u32) {
         to.put(self.base(), locations);
         let cells = self.numbered();
-        cells.iter().for_each(|one| to.put(u64::from(one.next > 0), 1));
-        cells.iter().for_each(|one| to.put(one.cell.print, print));
+        cells.iter().for_each(|one| to.put(one.1.into(), 1));
+        cells.iter().for_each(|one| to.put(one.0.print, print));
         if extra > 0 {
-            cells.iter().for_each(|one| to.put(one.cell.extra, extra));
-        }
-    }
-}
-
-/// Calls `take` with the location and the content of all cells of a bucket with this I0, in order
-/// of location and chain. Whether a chain goes on, which cannot be predicted, decides no branch.
-#[inline]
-pub(super) fn in_order(base: u64, cells: &[Numbered], mut take: impl FnMut(u32, Cell)) {
-    let (mut left, mut chain, mut at) = (base, 0, 0);
-    for _ in cells {
-        let Numbered { cell, next } = cells[at as usize];
-        take(left.trailing_zeros(), cell);
-        let ends = next == 0;
-        left &= left.wrapping_sub(ends.into());
-        chain += u32::from(ends);
-        at = if ends { chain } else { next };
-        if at as usize >= cells.len() {
-            return;
+            cells.iter().for_each(|one| to.put(one.0.extra, extra));
         }
     }
 }

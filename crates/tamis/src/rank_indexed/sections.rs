@@ -34,10 +34,10 @@ pub(super) fn encode<'a, V: Variant>(table: &Table<V>) -> Vec<Payload<'a>> {
     let layout = table.params().layout();
     let mut cells = BitWriter::default();
     let mut overflow = Vec::new();
-    let (mut own, mut entries, mut chains) = (Vec::new(), Vec::new(), Chains::default());
+    let (mut entries, mut chains) = (Vec::new(), Chains::default());
     for bucket in 0..layout.buckets {
         entries.clear();
-        table.list_bucket(bucket, &mut own, &mut entries);
+        table.list_bucket(bucket, &mut entries);
         chains.clear();
         for entry in &entries {
             let left = chains.push(table.within(entry.identity), entry, V::MODE, MAX_COPIES);

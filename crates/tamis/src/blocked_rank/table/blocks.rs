@@ -352,9 +352,8 @@ impl Blocks {
     pub(super) fn fill_sorted(&mut self, digests: &[Digest], threads: usize) -> Result<(), Full> {
         let Self { cut, spread, words, .. } = &mut *self;
         let universe = cut.universe();
-        let entry = |digest: &Digest| {
-            Entry { identity: identity(*digest, universe), value: 0, count: 1 }
-        };
+        let entry =
+            |digest: &Digest| Entry { identity: identity(*digest, universe), value: 0, count: 1 };
         let fill = |words: &mut [u64], from: u64, digests: &[Digest]| {
             pass::fill((cut, spread), (words, from), digests.iter().map(entry), usize::MAX)
         };

@@ -65,28 +65,34 @@ impl Blocks {
         let from = entries.len();
         let (runs, used) = Dense::<Portable>::held(block, shape);
         let mut occupied = Occupied::new(block, shape);
-        // The least identity that may come next, and whether all were in order, each once.
-        let (mut least, mut in_order) = (first, true);
         let ends_at = shape.ends_at();
-        entries.extend((0..used).map(|cell| {
-            let location = u64::from(occupied.next());
-            let identity = first + (location << shape.width | block::print(block, shape, cell));
+        // The least identity that may come next, and whether all were in order.
+        let (mut least, mut in_order) = (first, true);
+        entries.reserve(used as usize);
+        let mut take = |identity: u64, count: u64| {
+            if identity < least {
+                if let Some(last) = entries.last_mut().filter(|last| last.identity == identity) {
+                    last.count = last.count.saturating_add(count);
+                    return;
+                }
+                in_order = false; // (Only unchecked bytes have such runs.)
+            }
+            least = identity + 1;
+            entries.push(Entry { identity, value: 0, count });
+        };
+        for cell in 0..used {
+            let start = first + (u64::from(occupied.next()) << shape.width);
+            take(start | block::print(block, shape, cell), 1);
             let end = ends_at + cell;
             occupied.drop_if(block[end as usize / 64] >> (end % 64) & 1);
-            in_order &= identity >= least;
-            least = identity + 1;
-            Entry { identity, value: 0, count: 1 }
-        }));
+        }
+        // What is left is behind.
         if Dense::<Portable>::occupied(block, shape) > runs {
             let mut next = Dense::<Portable>::ranked(block, shape, runs);
             while let Some(location) = next {
                 let start = first + (u64::from(location) << shape.width);
-                self.back.for_each(self.part(number, location), &mut |print, count| {
-                    let identity = start + print;
-                    in_order &= identity >= least;
-                    least = identity + 1;
-                    entries.push(Entry { identity, value: 0, count });
-                });
+                let part = self.part(number, location);
+                self.back.for_each(part, &mut |print, count| take(start | print, count));
                 next = next_occupied(block, shape, location + 1);
             }
         }

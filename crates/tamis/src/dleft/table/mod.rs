@@ -59,8 +59,10 @@ impl Table {
     fn list(&self, entries: &mut Vec<Entry>) {
         let from = entries.len();
         for bucket in 0..self.params.all_buckets() {
-            entries.extend(self.cells(bucket).map(|Cell { remainder, count, value }| {
-                Entry { identity: self.identity(bucket, remainder), value, count }
+            entries.extend(self.cells(bucket).map(|Cell { remainder, count, value }| Entry {
+                identity: self.identity(bucket, remainder),
+                value,
+                count,
             }));
         }
         entries.extend_from_slice(self.overflow.entries());

@@ -244,12 +244,11 @@ impl<V: Variant> identities::Table for Table<V> {
     }
 
     fn list_from(&self, part: u64, entries: &mut Vec<Entry>) -> Option<u64> {
-        let mut cells = Vec::new();
         for bucket in part..self.params.layout().buckets {
             if entries.len() >= CHUNK {
                 return Some(bucket);
             }
-            self.list_bucket(bucket, &mut cells, entries);
+            self.list_bucket(bucket, entries);
         }
         None
     }
@@ -260,8 +259,7 @@ impl<V: Variant> identities::Table for Table<V> {
         while let Some(first) = entries.peek() {
             let bucket = first.identity / per_bucket;
             let end = (bucket + 1) * per_bucket;
-            let of_bucket =
-                core::iter::from_fn(|| entries.next_if(|entry| entry.identity < end));
+            let of_bucket = core::iter::from_fn(|| entries.next_if(|entry| entry.identity < end));
             self.lay_out_bucket(bucket, of_bucket, &mut chains)?;
         }
         self.reset_overflow_limit();

@@ -7,8 +7,8 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use super::Variant;
-use super::bucket::{self, Bucket, BucketMut, Cell};
-use super::chains::{self, Chains, Numbered};
+use super::bucket::{self, BucketMut, Cell};
+use super::chains::{self, Chains};
 use super::params::RankParams;
 use super::plan::grown_capacity;
 use super::store::Store;
@@ -272,20 +272,12 @@ impl<V: Variant> Table<V> {
         Ok(())
     }
 
-    /// Adds what a bucket holds, the overflow included, to `entries`, in order. `cells` is for its
-    /// cells.
-    pub(super) fn list_bucket(
-        &self,
-        number: u64,
-        cells: &mut Vec<Numbered>,
-        entries: &mut Vec<Entry>,
-    ) {
-        let view = self.store.bucket(number);
+    /// Adds what a bucket holds, the overflow included, to `entries`, in order.
+    pub(super) fn list_bucket(&self, number: u64, entries: &mut Vec<Entry>) {
         let identities = self.identities_of(number);
         let width = self.params.layout().fingerprint;
         let from = entries.len();
-        view.read(cells);
-        chains::in_order(view.base(), cells, |location, Cell { print, extra }| {
+        self.store.bucket(number).for_each_cell(|location, Cell { print, extra }| {
             let identity = identities.start + (u64::from(location) << width) + print;
             let (value, count) = match V::MODE {
                 Mode::Counting => (0, extra + 1),
