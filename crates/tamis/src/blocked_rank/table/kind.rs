@@ -143,12 +143,11 @@ impl identities::Table for Table {
         self.front.fill(entries)
     }
 
-    /// Blocks are filled in order if the digests are.
     fn insert_at_once(&mut self, digests: &[Digest], threads: usize) -> bool {
-        if digests.len() as u64 > self.params.room() || !digests.is_sorted_by_key(|one| one.0) {
+        if digests.len() as u64 > self.params.room() {
             return false;
         }
-        let done = self.front.fill_sorted(digests, threads.max(1)).is_ok();
+        let done = self.front.fill_with(digests, threads.max(1)).is_ok();
         // If too much is listed, the table would have grown meanwhile.
         let done = done && self.front.list().len() as u64 <= self.grow_above;
         if !done {

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::super::block::{self, Block, next_occupied};
+use super::super::block::{self, Block, next_occupied, window};
 use super::super::dense::Dense;
 use super::super::line::Portable;
 use super::super::place::Cut;
@@ -82,7 +82,7 @@ impl Blocks {
         };
         for cell in 0..used {
             let start = first + (u64::from(occupied.next()) << shape.width);
-            take(start | block::print(block, shape, cell), 1);
+            take(start | window(block, shape.at(cell)) & shape.mask, 1);
             let end = ends_at + cell;
             occupied.drop_if(block[end as usize / 64] >> (end % 64) & 1);
         }
@@ -111,7 +111,7 @@ pub(super) fn fill(
     entries: impl Iterator<Item = Entry>,
     most: usize,
 ) -> Result<Vec<Entry>, Full> {
-    let shape = &cut.shape;
+    let (shape, ends_at) = (&cut.shape, cut.shape.ends_at());
     let mut refused = Refused { cut, spread, entries: Vec::new(), most };
     // A block, the first identity of it, and the first behind it.
     let mut block: &mut [u64] = &mut [];
@@ -121,7 +121,7 @@ pub(super) fn fill(
     let mut is_full = false;
     for entry in entries {
         if entry.identity >= end {
-            end_run_if(block, shape, used, true);
+            end_run_if(block, ends_at, used, true);
             number = cut.place_of(entry.identity).block;
             first = cut.identity(cut.place_at(number, 0, 0));
             end = first + cut.per_block;
@@ -132,7 +132,7 @@ pub(super) fn fill(
         let within = entry.identity - first;
         let (here, print) = ((within >> shape.width) as u32, within & shape.mask);
         let begins = here != location;
-        end_run_if(block, shape, used, begins);
+        end_run_if(block, ends_at, used, begins);
         block[here as usize / 64] |= 1 << (here % 64);
         start = if begins { used } else { start };
         location = here;
@@ -150,19 +150,19 @@ pub(super) fn fill(
             continue;
         }
         for _ in 0..entry.count {
-            block::append(block, shape, used, print);
+            field::put(block, shape.at(used).into(), shape.width, print);
             used += 1;
         }
     }
-    end_run_if(block, shape, used, true);
+    end_run_if(block, ends_at, used, true);
     refused.entries.sort_unstable_by_key(|entry| entry.identity);
     Ok(refused.entries)
 }
 
 /// Ends the run of the last cell in use if `ends`: a branch could not be predicted.
 #[inline]
-fn end_run_if(block: &mut [u64], shape: &Shape, used: u32, ends: bool) {
-    let last = shape.ends_at() + used - 1;
+fn end_run_if(block: &mut [u64], ends_at: u32, used: u32, ends: bool) {
+    let last = ends_at + used - 1;
     if let Some(word) = block.get_mut(last as usize / 64) {
         *word |= u64::from(ends & (used > 0)) << (last % 64);
     }
