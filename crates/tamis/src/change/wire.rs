@@ -224,7 +224,9 @@ fn write_moves(moves: &Moves, shape: Shape) -> (Vec<u8>, Vec<u8>) {
         let at = positions.iter().map(|gone| gone.position);
         numbers::put_sorted(&mut gone, positions.len() as u64, at, moves.base_entries);
         let mut several = Several::default();
-        positions.iter().for_each(|gone| several.push(gone.count));
+        for gone in positions {
+            several.push(gone.count);
+        }
         several.put(&mut gone);
     } else {
         gone.push(0);

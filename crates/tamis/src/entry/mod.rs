@@ -220,7 +220,7 @@ impl Several {
 /// Reads the counts that [`Several`] wrote.
 pub(crate) struct Counts<'a> {
     positions: Sorted<'a>,
-    counts: &'a [u8],
+    several: &'a [u8],
     /// The position of the next count, and of the next one above one.
     next: u64,
     next_several: u64,
@@ -231,7 +231,7 @@ impl<'a> Counts<'a> {
     pub(crate) fn new(mut bytes: &'a [u8], len: u64) -> Option<Self> {
         let mut positions = numbers::take_sorted(&mut bytes, len, len)?;
         let next_several = positions.read_next().ok()?.unwrap_or(u64::MAX);
-        Some(Self { positions, counts: bytes, next: 0, next_several })
+        Some(Self { positions, several: bytes, next: 0, next_several })
     }
 
     /// The next count; `None` if the bytes are damaged.
@@ -239,17 +239,17 @@ impl<'a> Counts<'a> {
     pub(crate) fn read_next(&mut self) -> Option<u64> {
         let is_several = self.next == self.next_several;
         self.next += 1;
-        if is_several { self.several() } else { Some(1) }
+        if is_several { self.read_several() } else { Some(1) }
     }
 
-    fn several(&mut self) -> Option<u64> {
+    fn read_several(&mut self) -> Option<u64> {
         // Positions rise strictly: one that does not is never reached.
         self.next_several = self.positions.read_next().ok()?.unwrap_or(u64::MAX);
-        numbers::take(&mut self.counts).filter(|&count| count > 1)
+        numbers::take(&mut self.several).filter(|&count| count > 1)
     }
 
     /// Whether nothing is left.
     pub(crate) fn is_read(&self) -> bool {
-        self.next_several == u64::MAX && self.counts.is_empty()
+        self.next_several == u64::MAX && self.several.is_empty()
     }
 }

@@ -105,10 +105,16 @@ impl Chains {
     pub(super) fn write(&mut self, to: &mut BitWriter, locations: u32, print: u32, extra: u32) {
         to.put(self.base(), locations);
         let cells = self.numbered();
-        cells.iter().for_each(|one| to.put(one.1.into(), 1));
-        cells.iter().for_each(|one| to.put(one.0.print, print));
+        for (_, goes_on) in cells {
+            to.put((*goes_on).into(), 1);
+        }
+        for (cell, _) in cells {
+            to.put(cell.print, print);
+        }
         if extra > 0 {
-            cells.iter().for_each(|one| to.put(one.0.extra, extra));
+            for (cell, _) in cells {
+                to.put(cell.extra, extra);
+            }
         }
     }
 }

@@ -57,7 +57,9 @@ impl ContentHasher {
         this.state.update(&kind.id().to_le_bytes());
         this.state.update(&[hasher.id() as u8, params.len() as u8]);
         this.state.update(&hasher.seed().to_le_bytes());
-        params.iter().for_each(|&param| this.number(param));
+        for &param in params {
+            this.number(param);
+        }
         this
     }
 

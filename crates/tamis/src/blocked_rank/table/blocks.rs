@@ -354,9 +354,8 @@ impl Blocks {
     pub(super) fn fill_with(&mut self, digests: &[Digest], threads: usize) -> Result<(), Full> {
         let Self { cut, spread, words, .. } = &mut *self;
         let (cut, spread, universe) = (&*cut, &*spread, cut.universe());
-        let entry = |digest: &Digest| {
-            Entry { identity: identity(*digest, universe), value: 0, count: 1 }
-        };
+        let entry =
+            |digest: &Digest| Entry { identity: identity(*digest, universe), value: 0, count: 1 };
         let is_sorted = digests.is_sorted_by_key(|digest| digest.0);
         let fill = |words: &mut [u64], from: u64| {
             let end = from + words.len() as u64 / u64::from(cut.shape.words);

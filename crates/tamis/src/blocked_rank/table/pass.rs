@@ -18,6 +18,9 @@ use crate::bits::{field, low};
 use crate::entry::{Entry, order};
 use crate::spec::Full;
 
+/// The bits that a [`window`] has at least, or those up to the end of a block.
+const WINDOW: u32 = 57;
+
 /// The occupied locations of a block, in order.
 struct Occupied<'a> {
     /// The words of the map.
@@ -80,11 +83,15 @@ impl Blocks {
             least = identity + 1;
             entries.push(Entry { identity, value: 0, count });
         };
+        let mut ends = 0;
         for cell in 0..used {
+            if cell.is_multiple_of(WINDOW) {
+                ends = window(block, ends_at + cell);
+            }
             let start = first + (u64::from(occupied.next()) << shape.width);
             take(start | window(block, shape.at(cell)) & shape.mask, 1);
-            let end = ends_at + cell;
-            occupied.drop_if(block[end as usize / 64] >> (end % 64) & 1);
+            occupied.drop_if(ends & 1);
+            ends >>= 1;
         }
         // What is left is behind.
         if Dense::<Portable>::occupied(block, shape) > runs {
@@ -164,7 +171,7 @@ pub(super) fn fill(
 fn end_run_if(block: &mut [u64], ends_at: u32, used: u32, ends: bool) {
     let last = ends_at + used - 1;
     if let Some(word) = block.get_mut(last as usize / 64) {
-        *word |= u64::from(ends & (used > 0)) << (last % 64);
+        *word |= (u64::from(ends) & u64::from(used > 0)) << (last % 64);
     }
 }
 
