@@ -253,11 +253,13 @@ impl<V: Variant> Table<V> {
         chains: &mut Chains,
     ) -> Result<(), Full> {
         chains.clear();
-        let mut room = self.params.layout().level1;
+        let (mut room, mut can_extend) = (self.params.layout().level1, true);
         for entry in entries {
             let wanted = chains.len() + chains::cells_of(&entry, V::MODE);
-            if wanted > room {
+            if wanted > room && can_extend {
                 room = self.store.bucket_mut(number).reserve(wanted);
+                // The search for an extension is long where there is none.
+                can_extend = wanted <= room;
             }
             let most = room - chains.len();
             let place = self.place_in(number, entry.identity);
