@@ -130,7 +130,11 @@ fn table_bytes(params: &AnyParams) -> u64 {
         | AnyParams::RankSet(params)
         | AnyParams::RankCounting(params)
         | AnyParams::RankMap(params) => params.layout().bits().div_ceil(8),
-        AnyParams::BlockedRank(params) => params.bits().div_ceil(8),
+        AnyParams::BlockedRank(_) => {
+            let values = values(params);
+            // Bits of a block and blocks, of every level.
+            [0, 6, 11].map(|at| values[at] * values[at + 1] / 8).iter().sum()
+        }
         AnyParams::DLeft(params) => params.bits().div_ceil(8),
         _ => 0,
     }
@@ -185,12 +189,14 @@ fn groups(claimed: u64, gaps: &[u8], counts: &[u8]) -> Vec<u8> {
 
 /// Lists of identities: a name, the number of identities that is claimed, and the bytes.
 fn lists() -> Vec<(&'static str, u64, Vec<u8>)> {
-    let often = [vec![3], with_length(&[0x10]), number(u64::MAX).repeat(3)].concat();
+    let often = [vec![3, 3], with_length(&[0x10]), number(u64::MAX).repeat(3)].concat();
+    let one_place = [0x11; 6000];
     vec![
-        ("nothing", 0, groups(0, &[], &[0])),
-        ("few often", 3, groups(3, &[0; 30], &often)),
-        ("many claimed", 1 << 20, groups(1 << 20, &[0; 30], &[0])),
-        ("all in one place", 800, groups(800, &[0; 6000], &[0])),
+        ("nothing", 0, groups(0, &[], &[0, 0])),
+        ("few often", 3, groups(6, &[0; 30], &often)),
+        ("many claimed", 1 << 20, groups(1 << 20, &[0; 30], &[0, 0])),
+        ("all in one place", 800, groups(800, &one_place, &[0, 0])),
+        ("all twice", 800, groups(1600, &[0; 6000], &[number(800), vec![0]].concat())),
         ("a count without end", 0, vec![0xff; 40]),
     ]
 }
@@ -288,8 +294,8 @@ impl Bombs {
                 let params = planned(kind, keys, rate);
                 let (table, params) = (table_bytes(&params), values(&params));
                 let about = format!("{} {keys} {rate}", kind.name());
-                for (name, count, bytes) in lists() {
-                    let sections = [packed(2, bytes, table + count * 24)];
+                for (name, _, bytes) in lists() {
+                    let sections = [packed(2, bytes, table)];
                     self.filter(format!("{about}: {name}"), kind, &params, &sections);
                 }
                 let cells = (0, Encoding::Trimmed, vec![0xff; 200], table);
@@ -304,7 +310,7 @@ impl Bombs {
         let params: &[u64] = if kind == Kind::BlockedRank { &[universe] } else { &[universe, 8] };
         for (name, count, bytes) in lists() {
             let goes = packed(1, [&[0][..], &bytes].concat(), count * 24);
-            let sections = [ids(), goes, packed(2, groups(0, &[], &[0]), 0)];
+            let sections = [ids(), goes, packed(2, groups(0, &[], &[0, 0]), 0)];
             self.delta(format!("{} delta: {name} go", kind.name()), kind, params, &sections);
             let gone = [vec![1], number(u64::MAX), vec![0, 0]].concat();
             let sections = [ids(), packed(1, gone, 0), packed(2, bytes, count * 24)];
@@ -318,9 +324,9 @@ impl Bombs {
             let blocks = memory / 64 / share;
             for (locations, cells, fingerprint) in [(1, 1, 1), (64, 49, 8), (60, 26, 16)] {
                 let mut params =
-                    vec![64, blocks, locations, cells, fingerprint, blocks * per_block];
-                params.resize(14, 0);
-                let sections = [packed(2, groups(0, &[], &[0]), blocks * 64)];
+                    vec![512, blocks, locations, cells, fingerprint, blocks * per_block];
+                params.resize(16, 0);
+                let sections = [packed(2, groups(0, &[], &[0, 0]), blocks * 64)];
                 let name = format!("blocked-rank {params:?}");
                 self.filter(name, Kind::BlockedRank, &params, &sections);
             }

@@ -85,17 +85,17 @@ pub trait Stored: Filter + Clone + Sized {
         threads: usize,
     ) -> Result<Self, BuildError> {
         let mut filter = Self::new(params, label)?;
-        let done = threads > 1 && filter.insert_in_parallel(keys, threads);
+        let done = filter.insert_at_once(keys, threads);
         if let Some(insert) = filter.as_insert().filter(|_| !done) {
             insert.insert_many(keys)?;
         }
         Ok(filter)
     }
 
-    /// Inserts `keys` by `threads` threads. Returns false and does nothing if the kind cannot do
-    /// so: in most kinds the order of the keys decides where they lie.
+    /// Inserts `keys` into an empty filter, by `threads` threads if the kind can use them. Returns
+    /// false, and does nothing, if they must be inserted one by one, or are quicker so.
     #[doc(hidden)]
-    fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
+    fn insert_at_once(&mut self, keys: &[Digest], threads: usize) -> bool {
         let _ = (keys, threads);
         false
     }

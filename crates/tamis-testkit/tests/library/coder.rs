@@ -334,7 +334,7 @@ fn sorted_numbers() {
         for count in [0, 1, 2, 100, 3000] {
             let mut values: Vec<u64> = (0..count).map(|_| random.below(universe)).collect();
             values.sort_unstable();
-            let bytes = encode_sorted(&values, universe);
+            let bytes = encode_sorted(values.len() as u64, values.iter().copied(), universe);
             assert_eq!(decode_sorted(&bytes, count, universe).as_ref(), Ok(&values));
             assert!(decode_sorted(&[&bytes[..], &[0]].concat(), count, universe).is_err());
             assert!(decode_sorted(&bytes, u64::MAX, universe).is_err());
@@ -352,7 +352,7 @@ fn sorted_numbers() {
     // All in one place, at either end.
     for value in [0, u64::MAX - 1] {
         let values = [value; 9];
-        let bytes = encode_sorted(&values, u64::MAX);
+        let bytes = encode_sorted(values.len() as u64, values.iter().copied(), u64::MAX);
         assert_eq!(decode_sorted(&bytes, 9, u64::MAX).as_deref(), Ok(&values[..]));
     }
 }

@@ -147,7 +147,7 @@ impl<S: Scheme> Stored for Balanced<S> {
     fn content_id(&self) -> ContentId {
         let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
         id.words(&self.words);
-        id.numbers(self.list.sorted().into_iter());
+        self.list.sorted().into_iter().for_each(|digest| id.number(digest));
         id.finish()
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Cut {
     pub(super) shape: Shape,
     blocks: u64,
     /// Identities of a block.
-    per_block: u64,
+    pub(super) per_block: u64,
     /// floor(2^64 / `per_block`), which saves divisions.
     inverse: u64,
 }
@@ -31,6 +31,11 @@ impl Cut {
         let inverse =
             if per_block == 1 { u64::MAX } else { ((1 << 64) / u128::from(per_block)) as u64 };
         Self { shape: level.shape(), blocks: level.blocks, per_block, inverse }
+    }
+
+    /// U, the number of identities.
+    pub(super) fn universe(&self) -> u64 {
+        self.blocks * self.per_block
     }
 
     /// The words of a block.

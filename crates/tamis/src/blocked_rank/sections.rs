@@ -6,8 +6,7 @@ use alloc::vec::Vec;
 
 use super::params::BlockedRankParams;
 use super::table::Table;
-use crate::entry::{ENTRY_BYTES, Entry, section};
-use crate::identities::Table as _;
+use crate::entry::{ENTRY_BYTES, section};
 use crate::spec::{Params, WireError};
 use crate::wire::{self, Encoding, Frame, Payload};
 
@@ -45,19 +44,4 @@ pub(super) fn planned_bytes(params: &BlockedRankParams, listed: f64) -> f64 {
         sections.push((Encoding::Trimmed, listed * ENTRY_BYTES));
     }
     wire::planned_sections(BlockedRankParams::NAMES.len(), &sections) as f64
-}
-
-/// A table of these entries, within what reading may take.
-pub(super) fn unpack(
-    frame: &mut Frame<'_>,
-    params: BlockedRankParams,
-    entries: Vec<Entry>,
-) -> Result<Table, WireError> {
-    let budget = frame.budget();
-    budget.take(Table::decoded_bytes(&params))?;
-    let mut table = Table::new(params)?;
-    table.list_mut().begin_reading(budget);
-    table.lay_out(entries).map_err(|_| section::no_memory(u64::MAX))?;
-    table.list_mut().end_reading();
-    Ok(table)
 }

@@ -157,7 +157,10 @@ impl Stored for BlockedBloom {
     }
 
     #[cfg(feature = "std")]
-    fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
+    fn insert_at_once(&mut self, keys: &[Digest], threads: usize) -> bool {
+        if threads < 2 {
+            return false;
+        }
         let words = self.words.as_mut_slice();
         super::parallel::fill_blocks(words, keys, threads, self.params.layout());
         self.label.keys = self.label.keys.saturating_add(keys.len() as u64);

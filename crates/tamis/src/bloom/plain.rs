@@ -226,7 +226,10 @@ impl Stored for Bloom {
     }
 
     #[cfg(feature = "std")]
-    fn insert_in_parallel(&mut self, keys: &[Digest], threads: usize) -> bool {
+    fn insert_at_once(&mut self, keys: &[Digest], threads: usize) -> bool {
+        if threads < 2 {
+            return false;
+        }
         let params = self.params;
         super::parallel::fill(self.bits.words_mut(), keys, threads, |key| params.positions(key));
         self.label.keys = self.label.keys.saturating_add(keys.len() as u64);

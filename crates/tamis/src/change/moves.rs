@@ -29,24 +29,28 @@ pub struct Moves {
 }
 
 impl Moves {
-    pub(crate) fn between(old: &[Entry], new: &[Entry]) -> Self {
+    pub(crate) fn between(
+        old: impl Iterator<Item = Entry>,
+        new: impl Iterator<Item = Entry>,
+    ) -> Self {
         let (mut gone, mut removed, mut inserted) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rest = new.iter().peekable();
-        for (position, entry) in old.iter().enumerate() {
-            while let Some(&before) = rest.next_if(|next| next.key() < entry.key()) {
+        let mut rest = new.peekable();
+        let mut base_entries = 0;
+        for entry in old {
+            while let Some(before) = rest.next_if(|next| next.key() < entry.key()) {
                 inserted.push(before);
             }
             let kept = rest.next_if(|next| next.key() == entry.key()).map_or(0, |same| same.count);
             if kept > entry.count {
-                inserted.push(Entry { count: kept - entry.count, ..*entry });
+                inserted.push(Entry { count: kept - entry.count, ..entry });
             } else if kept < entry.count {
                 let count = entry.count - kept;
-                gone.push(Gone { position: position as u64, count });
-                removed.push(Entry { count, ..*entry });
+                gone.push(Gone { position: base_entries, count });
+                removed.push(Entry { count, ..entry });
             }
+            base_entries += 1;
         }
         inserted.extend(rest);
-        let base_entries = old.len() as u64;
         Self { base_entries, gone: Some(gone), removed: Some(removed), inserted }
     }
 
@@ -74,23 +78,31 @@ impl Moves {
     }
 
     /// What is removed, by identity.
-    pub(crate) fn resolve(&mut self, base: &[Entry]) -> Result<(), &'static str> {
+    pub(crate) fn resolve(
+        &mut self,
+        base: impl Iterator<Item = Entry>,
+    ) -> Result<(), &'static str> {
         if self.removed.is_none() {
             self.removed = Some(self.named(base)?);
         }
         Ok(())
     }
 
-    fn named(&self, base: &[Entry]) -> Result<Vec<Entry>, &'static str> {
+    fn named(&self, base: impl Iterator<Item = Entry>) -> Result<Vec<Entry>, &'static str> {
         let gone = self.gone.as_deref().unwrap_or_default();
-        if self.base_entries != base.len() as u64 {
+        let mut rest = gone.iter().peekable();
+        let (mut removed, mut position) = (Vec::with_capacity(gone.len()), 0);
+        base.for_each(|entry| {
+            let is_gone = |gone: &&Gone| gone.position == position && gone.count <= entry.count;
+            if let Some(gone) = rest.next_if(is_gone) {
+                removed.push(Entry { count: gone.count, ..entry });
+            }
+            position += 1;
+        });
+        if self.base_entries != position {
             return Err("the base has another number of identities");
         }
-        let name = |gone: &Gone| {
-            let entry = base.get(gone.position as usize).filter(|entry| gone.count <= entry.count);
-            entry.map(|entry| Entry { count: gone.count, ..*entry })
-        };
-        gone.iter().map(name).collect::<Option<_>>().ok_or("more is removed than is in")
+        if rest.next().is_none() { Ok(removed) } else { Err("more is removed than is in") }
     }
 
     /// How many entries are removed, and how many are inserted.
@@ -112,7 +124,10 @@ impl Moves {
     }
 
     /// What is removed and what is inserted, for a base with these entries.
-    pub(crate) fn for_base(&self, base: &[Entry]) -> Result<(Vec<Entry>, &[Entry]), &'static str> {
+    pub(crate) fn for_base(
+        &self,
+        base: impl Iterator<Item = Entry>,
+    ) -> Result<(Vec<Entry>, &[Entry]), &'static str> {
         let removed = match &self.removed {
             Some(removed) => removed.clone(),
             None => self.named(base)?,

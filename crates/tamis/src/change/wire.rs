@@ -18,7 +18,7 @@ use super::moves::{Gone, Moves};
 use super::steps::Steps;
 use super::{Change, Shape};
 use crate::coder::{self, Effort, numbers, planes};
-use crate::entry::{ENTRY_BYTES, put_counts, put_entries, take_counts, take_entries};
+use crate::entry::{Counts, ENTRY_BYTES, Entry, EntryReader, Several, put_entries};
 use crate::spec::{Budget, Invalid, WireError};
 use crate::wire::{Frame, Payload};
 
@@ -114,42 +114,41 @@ fn read_moves(
         let whole = decoded.is_multiple_of(ENTRY_BYTES);
         whole.then_some(decoded / ENTRY_BYTES).ok_or(DAMAGED)
     };
+    let read = |bytes: &[u8], count: u64, budget: &mut Budget| {
+        EntryReader::new(bytes, universe, value_bits)?.collect(count, budget)
+    };
     let (&form, mut rest) = gone.split_first().ok_or(DAMAGED)?;
     let mut moves = Moves { base_entries: 0, gone: None, removed: None, inserted: Vec::new() };
     match form {
         1 => {
             moves.base_entries = numbers::take(&mut rest).ok_or(DAMAGED)?;
-            moves.gone =
-                Some(read_gone(&mut rest, moves.base_entries, count(*size)?, frame.budget())?);
+            moves.gone = Some(read_gone(rest, moves.base_entries, count(*size)?, frame.budget())?);
         }
         0 => {
-            let budget = frame.budget();
-            let removed = take_entries(&mut rest, universe, value_bits, count(*size)?, budget)?;
-            moves.removed = Some(removed);
+            moves.removed = Some(read(rest, count(*size)?, frame.budget())?);
         }
         _ => return Err(DAMAGED.into()),
     }
     let (come, size) = frame.packed(INSERTED)?;
-    let mut come = come.as_slice();
-    moves.inserted = take_entries(&mut come, universe, value_bits, count(size)?, frame.budget())?;
-    if rest.is_empty() && come.is_empty() { Ok(moves) } else { Err(DAMAGED.into()) }
+    moves.inserted = read(&come, count(size)?, frame.budget())?;
+    Ok(moves)
 }
 
 /// Reads `count` positions among the entries of the base, and how often each is removed.
 fn read_gone(
-    rest: &mut &[u8],
+    mut bytes: &[u8],
     base_entries: u64,
     count: u64,
     budget: &mut Budget,
 ) -> Result<Vec<Gone>, WireError> {
-    let mut positions = numbers::take_all_sorted(rest, base_entries, count).ok_or(DAMAGED)?;
+    let mut positions = numbers::take_all_sorted(&mut bytes, base_entries, count).ok_or(DAMAGED)?;
+    let mut counts = Counts::new(bytes, count).ok_or(DAMAGED)?;
     let mut gone: Vec<Gone> = budget.vec(count)?;
     while let Some(position) = positions.read_next().map_err(|_| DAMAGED)? {
-        gone.push(Gone { position, count: 1 });
+        gone.push(Gone { position, count: counts.read_next().ok_or(DAMAGED)? });
     }
-    take_counts(rest, gone.iter_mut().map(|gone| &mut gone.count)).ok_or(DAMAGED)?;
     let rises = gone.is_sorted_by(|a, b| a.position < b.position);
-    if rises { Ok(gone) } else { Err(DAMAGED.into()) }
+    if rises && counts.is_read() { Ok(gone) } else { Err(DAMAGED.into()) }
 }
 
 /// Steps as small numbers: +1, -1, +2, -2, ... become 0, 1, 2, 3, ...
@@ -169,10 +168,10 @@ fn unzigzag(number: u64, width: u32) -> Option<u64> {
 }
 
 fn write_steps(steps: &Steps) -> Vec<u8> {
-    let indices: Vec<u64> = steps.changes.iter().map(|&(index, _)| index).collect();
+    let indices = steps.changes.iter().map(|&(index, _)| index);
     let sizes = steps.changes.iter().map(|&(_, step)| zigzag(step, steps.width));
     let mut out = Vec::new();
-    numbers::put_sorted(&mut out, &indices, steps.counters);
+    numbers::put_sorted(&mut out, steps.changes.len() as u64, indices, steps.counters);
     let in_time = planes::put(&mut out, &sizes, Effort::Best);
     debug_assert!(in_time, "an index has a bit at least, and so half as many steps as it may");
     out
@@ -216,18 +215,24 @@ fn write_moves(moves: &Moves, shape: Shape) -> (Vec<u8>, Vec<u8>) {
         _ => (0, 0),
     };
     let mut gone = Vec::new();
+    let put = |out: &mut Vec<u8>, entries: &[Entry]| {
+        put_entries(out, || entries.iter().copied(), universe, value_bits);
+    };
     if let Some(positions) = &moves.gone {
         gone.push(1);
         numbers::put(&mut gone, moves.base_entries);
-        let at: Vec<u64> = positions.iter().map(|gone| gone.position).collect();
-        let counts: Vec<u64> = positions.iter().map(|gone| gone.count).collect();
-        numbers::put_sorted(&mut gone, &at, moves.base_entries);
-        put_counts(&mut gone, &counts);
+        let at = positions.iter().map(|gone| gone.position);
+        numbers::put_sorted(&mut gone, positions.len() as u64, at, moves.base_entries);
+        let mut several = Several::default();
+        for gone in positions {
+            several.push(gone.count);
+        }
+        several.put(&mut gone);
     } else {
         gone.push(0);
-        put_entries(&mut gone, moves.removed.as_deref().unwrap_or_default(), universe, value_bits);
+        put(&mut gone, moves.removed.as_deref().unwrap_or_default());
     }
     let mut inserted = Vec::new();
-    put_entries(&mut inserted, &moves.inserted, universe, value_bits);
+    put(&mut inserted, &moves.inserted);
     (gone, inserted)
 }

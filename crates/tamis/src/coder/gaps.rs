@@ -35,12 +35,13 @@ pub(super) fn predicted_bits(bits: u64, ones: u64) -> f64 {
 }
 
 /// The expected bits of [`encode_sorted`] for `count` different numbers that are spread evenly
-/// over `universe`.
-pub(crate) fn sorted_bits(count: u64, universe: u64) -> f64 {
+/// over `universe`, of which `twice` come twice.
+pub(crate) fn sorted_bits(count: u64, twice: u64, universe: u64) -> f64 {
     if count == 0 {
         return 0.0;
     }
-    let code = Golomb::new(count, universe);
+    let code = Golomb::new(count + twice, universe);
+    let again = twice as f64 * f64::from(code.width + 1);
     // Gaps are at least 1, and a gap is at least x with chance (1 - p)^(x - 1).
     let zero = libm::log1p(-(count as f64 / universe.max(count + 1) as f64));
     let reaches = |gap: u64| libm::exp(zero * gap.saturating_sub(1) as f64);
@@ -49,7 +50,7 @@ pub(crate) fn sorted_bits(count: u64, universe: u64) -> f64 {
     let quotient = reaches(code.m) / all;
     let long = reaches(code.cutoff) - reaches(code.m)
         + (reaches(code.m + code.cutoff) - reaches(2 * code.m)) / all;
-    (f64::from(code.width) + 1.0 + quotient + long) * count as f64
+    (f64::from(code.width) + 1.0 + quotient + long) * count as f64 + again
 }
 
 /// Codes the positions of the ones in an array of `bits` bits.
@@ -108,24 +109,23 @@ pub(super) fn decode(payload: &[u8], words: &mut [u64], bits: u64, ones: u64) ->
     reader.finish()
 }
 
-/// Codes sorted numbers below `universe` by their gaps. Numbers may be equal.
+/// Codes `count` sorted numbers below `universe` by their gaps. Numbers may be equal.
 ///
 /// The reader must know how many there are, and `universe`. A number takes about log2(universe /
 /// count) + 1.5 bits.
 ///
 /// # Panics
 ///
-/// If the numbers are not sorted.
-pub fn encode_sorted(values: &[u64], universe: u64) -> Vec<u8> {
-    let code = Golomb::new(values.len() as u64, universe);
-    let mut writer =
-        Writer::new(code.most_bits(values.len() as u64, values.last().copied().unwrap_or(0)));
+/// If the numbers are not sorted, below `universe` and as many as `count` says.
+pub fn encode_sorted(count: u64, values: impl Iterator<Item = u64>, universe: u64) -> Vec<u8> {
+    let code = Golomb::new(count, universe);
+    let mut writer = Writer::new(code.most_bits(count, universe));
     let mut last = 0;
-    for &value in values {
+    values.for_each(|value| {
         assert!(value >= last, "the numbers must be sorted");
         writer.gap(&code, value - last);
         last = value;
-    }
+    });
     writer.finish()
 }
 

@@ -52,11 +52,16 @@ pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Adds `numbers`, which are sorted and below `universe`, to `out` as gaps.
-pub(crate) fn put_sorted(out: &mut Vec<u8>, numbers: &[u64], universe: u64) {
-    put(out, numbers.len() as u64);
-    if !numbers.is_empty() {
-        put_bytes(out, &encode_sorted(numbers, universe));
+/// Adds `count` numbers, which are sorted and below `universe`, to `out` as gaps.
+pub(crate) fn put_sorted(
+    out: &mut Vec<u8>,
+    count: u64,
+    numbers: impl Iterator<Item = u64>,
+    universe: u64,
+) {
+    put(out, count);
+    if count > 0 {
+        put_bytes(out, &encode_sorted(count, numbers, universe));
     }
 }
 
@@ -82,30 +87,19 @@ pub(crate) fn take_sorted<'a>(
     }
 }
 
-/// Adds fields of `width` bits each to `out`; nothing if `width` is 0.
+/// Adds fields of `width` bits each to `out`.
 pub(crate) fn put_fields(out: &mut Vec<u8>, fields: impl Iterator<Item = u64>, width: u32) {
     let mut writer = BitWriter::default();
     fields.for_each(|field| writer.put(field, width));
     out.extend(writer.finish());
 }
 
-/// Reads fields that [`put_fields`] added into all of `fields`, in order.
-pub(crate) fn take_fields<'a>(
-    bytes: &mut &[u8],
-    fields: impl ExactSizeIterator<Item = &'a mut u64>,
-    width: u32,
-) -> Option<()> {
-    if width == 0 {
-        return Some(());
-    }
-    let len = (fields.len() as u64).checked_mul(width.into())?.div_ceil(8);
+/// A reader of the `count` fields that [`put_fields`] added.
+pub(crate) fn take_bits<'a>(bytes: &mut &'a [u8], count: u64, width: u32) -> Option<BitReader<'a>> {
+    let len = count.checked_mul(width.into())?.div_ceil(8);
     let (taken, rest) = bytes.split_at_checked(usize::try_from(len).ok()?)?;
     *bytes = rest;
-    let mut reader = BitReader::new(taken);
-    for field in fields {
-        *field = reader.get(width)?;
-    }
-    reader.ends_here().then_some(())
+    Some(BitReader::new(taken))
 }
 
 /// Whether every number is greater than the one before.

@@ -237,7 +237,7 @@ impl Stored for CompressedBloom {
     fn content_id(&self) -> ContentId {
         let params = [self.params.positions, self.params.hashes.into()];
         let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &params);
-        id.numbers(self.positions.iter());
+        self.positions.iter().for_each(|position| id.number(position));
         id.finish()
     }
 
@@ -249,7 +249,8 @@ impl Stored for CompressedBloom {
     fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         let positions: Vec<u64> = self.positions.iter().collect();
         let mut bytes = Vec::new();
-        numbers::put_sorted(&mut bytes, &positions, self.params.positions);
+        let (count, universe) = (positions.len() as u64, self.params.positions);
+        numbers::put_sorted(&mut bytes, count, positions.iter().copied(), universe);
         let decoded = positions.len() as u64 * 8;
         self.frame(vec![Payload::packed(POSITIONS, bytes, decoded)])
     }

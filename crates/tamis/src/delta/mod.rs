@@ -205,7 +205,7 @@ impl Delta {
             return Err(DeltaError::Base { wanted: self.base, found });
         }
         if let Change::Identities(moves) = &mut self.change {
-            moves.resolve(&base.entries()).map_err(DeltaError::Change)?;
+            moves.resolve(base.entries().into_iter()).map_err(DeltaError::Change)?;
         }
         Ok(())
     }
@@ -230,7 +230,7 @@ mod tests {
             let Ok(mut delta) = Delta::between(&base, &base) else { continue };
             let Change::Identities(moves) = &mut delta.change else { continue };
             let comes = Entry { identity: (1 << 62) - 1, value: 0, count: 1 };
-            *moves = Moves::between(&[], &[comes]);
+            *moves = Moves::between([].into_iter(), [comes].into_iter());
             delta.params[0] = 1 << 62;
             assert!(matches!(delta.apply(&mut base), Err(DeltaError::Change(_))), "{kind:?}");
         }

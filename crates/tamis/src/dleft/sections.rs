@@ -9,7 +9,7 @@ use super::bucket::{Cell, max_count};
 use super::params::{COUNTER_BITS, DLeftParams};
 use super::table::Table;
 use crate::bits::{BitReader, BitWriter};
-use crate::entry::{Entry, section};
+use crate::entry::section;
 use crate::identities::Table as _;
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
@@ -80,19 +80,4 @@ fn read_cell(reader: &mut BitReader<'_>, params: &DLeftParams) -> Option<Cell> {
         remainder: reader.get(params.remainder())?,
         value: reader.get(params.value())?,
     })
-}
-
-/// A table of these entries, within what reading may take.
-pub(super) fn unpack(
-    frame: &mut Frame<'_>,
-    params: DLeftParams,
-    entries: &[Entry],
-) -> Result<Table, WireError> {
-    let budget = frame.budget();
-    budget.take(Table::decoded_bytes(&params))?;
-    let mut table = Table::new(params)?;
-    table.overflow_mut().begin_reading(budget);
-    table.add_all(entries, 0).map_err(|_| section::no_memory(u64::MAX))?;
-    table.overflow_mut().end_reading();
-    Ok(table)
 }

@@ -1,13 +1,17 @@
 //! What fingerprint structures hold, apart from any layout: entries, which are identities with
 //! values and counts, in order.
 
+pub(crate) mod order;
 mod overflow;
 pub(crate) mod section;
 
 use alloc::vec::Vec;
+use core::iter;
 
 pub(crate) use self::overflow::Overflow;
 
+use crate::bits::BitReader;
+use crate::coder::gaps::Sorted;
 use crate::coder::numbers;
 use crate::spec::{Budget, Invalid, WireError};
 
@@ -39,19 +43,6 @@ impl Entry {
     }
 }
 
-/// Sorts entries and joins equal ones: their counts are added, or in a set one of each is kept.
-pub(crate) fn merged(entries: &mut Vec<Entry>, is_set: bool) -> &[Entry] {
-    entries.sort_unstable_by_key(Entry::key);
-    entries.dedup_by(|one, kept| {
-        let same = one.key() == kept.key();
-        if same && !is_set {
-            kept.count = kept.count.saturating_add(one.count);
-        }
-        same
-    });
-    entries
-}
-
 /// How many low bits the identities of universe `a`, and those of universe `b`, must lose so that
 /// they can be compared. `None` if the universes do not differ by a power of two.
 pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
@@ -64,13 +55,32 @@ pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
     Some(if a == small { (0, bits) } else { (bits, 0) })
 }
 
-/// Adds entries in order: identities as gaps, values of `value_bits` bits, counts.
-pub(crate) fn put_entries(out: &mut Vec<u8>, entries: &[Entry], universe: u64, value_bits: u32) {
-    let identities: Vec<u64> = entries.iter().map(|entry| entry.identity).collect();
-    let counts: Vec<u64> = entries.iter().map(|entry| entry.count).collect();
-    numbers::put_sorted(out, &identities, universe);
-    numbers::put_fields(out, entries.iter().map(|entry| entry.value), value_bits);
-    put_counts(out, &counts);
+/// Adds entries in order: identities as gaps, values of `value_bits` bits, counts. What is in
+/// several times is written twice, and its count follows behind all of them if it is above two:
+/// that takes fewer bits than to say which are in twice. Entries are listed anew for each of
+/// these, so that nothing holds them all. Returns how many there are.
+pub(crate) fn put_entries<I: Iterator<Item = Entry>>(
+    out: &mut Vec<u8>,
+    entries: impl Fn() -> I,
+    universe: u64,
+    value_bits: u32,
+) -> u64 {
+    let (mut count, mut several) = (0, Several::default());
+    entries().for_each(|entry| {
+        count += 1;
+        if entry.count > 1 {
+            several.push(entry.count - 1);
+        }
+    });
+    let written = || entries().flat_map(|one| iter::repeat_n(one, 1 + usize::from(one.count > 1)));
+    let identities = written().map(|entry| entry.identity);
+    numbers::put_sorted(out, count + several.len, identities, universe);
+    if value_bits > 0 {
+        numbers::put_fields(out, written().map(|entry| entry.value), value_bits);
+    }
+    numbers::put(out, several.len);
+    several.put(out);
+    count
 }
 
 /// Bytes of memory that an entry takes.
@@ -78,47 +88,168 @@ pub(crate) const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
 const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
 
-/// Reads `count` entries that [`put_entries`] added.
-pub(crate) fn take_entries(
-    bytes: &mut &[u8],
-    universe: u64,
+/// Reads the entries that [`put_entries`] added, one after the other. It ends early if the bytes
+/// are damaged; [`finish`](Self::finish) finds this out.
+pub(crate) struct EntryReader<'a> {
+    identities: Sorted<'a>,
+    values: BitReader<'a>,
     value_bits: u32,
-    count: u64,
-    budget: &mut Budget,
-) -> Result<Vec<Entry>, WireError> {
-    let mut identities = numbers::take_all_sorted(bytes, universe, count).ok_or(DAMAGED)?;
-    let mut entries = budget.vec(count)?;
-    while let Some(identity) = identities.read_next().map_err(|_| DAMAGED)? {
-        entries.push(Entry { identity, value: 0, count: 1 });
-    }
-    let values = entries.iter_mut().map(|entry| &mut entry.value);
-    numbers::take_fields(bytes, values, value_bits).ok_or(DAMAGED)?;
-    take_counts(bytes, entries.iter_mut().map(|entry| &mut entry.count)).ok_or(DAMAGED)?;
-    if entries.is_sorted_by(|a, b| a.key() < b.key()) { Ok(entries) } else { Err(DAMAGED.into()) }
+    /// How many entries are in several times and not read yet.
+    several: u64,
+    counts: Counts<'a>,
+    /// Identity and value that come next.
+    next: Option<(u64, u64)>,
+    is_damaged: bool,
 }
 
-/// Adds counts. Almost all are one, so only the positions of the others are written, and then
-/// those counts.
-pub(crate) fn put_counts(out: &mut Vec<u8>, counts: &[u64]) {
-    let several = counts.iter().enumerate().filter(|&(_, &count)| count > 1);
-    let at: Vec<u64> = several.clone().map(|(at, _)| at as u64).collect();
-    numbers::put_sorted(out, &at, counts.len() as u64);
-    several.for_each(|(_, &count)| numbers::put(out, count));
+impl<'a> EntryReader<'a> {
+    /// The reader of all `bytes`.
+    pub(crate) fn new(
+        mut bytes: &'a [u8],
+        universe: u64,
+        value_bits: u32,
+    ) -> Result<Self, WireError> {
+        let identities = numbers::take_sorted(&mut bytes, universe, u64::MAX).ok_or(DAMAGED)?;
+        let values = numbers::take_bits(&mut bytes, identities.left(), value_bits);
+        let values = values.ok_or(DAMAGED)?;
+        let several = numbers::take(&mut bytes).ok_or(DAMAGED)?;
+        let counts = Counts::new(bytes, several).ok_or(DAMAGED)?;
+        let (next, is_damaged) = (None, false);
+        let mut reader = Self { identities, values, value_bits, several, counts, next, is_damaged };
+        reader.next = reader.read();
+        Ok(reader)
+    }
+
+    /// How many entries are still to come, unless the bytes are damaged.
+    pub(crate) fn left(&self) -> Option<u64> {
+        (self.identities.left() + u64::from(self.next.is_some())).checked_sub(self.several)
+    }
+
+    /// Whether an entry is in several times.
+    pub(crate) fn has_several(&self) -> bool {
+        self.several > 0
+    }
+
+    /// The next identity and value as they were written.
+    #[inline]
+    fn read(&mut self) -> Option<(u64, u64)> {
+        let Ok(identity) = self.identities.read_next() else {
+            self.is_damaged = true;
+            return None;
+        };
+        let value = if self.value_bits == 0 { Some(0) } else { self.values.get(self.value_bits) };
+        Some((identity?, value?))
+    }
+
+    /// The count of an entry that is written twice, whose second copy was read.
+    fn read_count(&mut self) -> Option<u64> {
+        self.several = self.several.checked_sub(1)?;
+        self.counts.read_next()?.checked_add(1)
+    }
+
+    /// All entries, in memory that `budget` has.
+    pub(crate) fn collect(
+        mut self,
+        count: u64,
+        budget: &mut Budget,
+    ) -> Result<Vec<Entry>, WireError> {
+        if self.left() != Some(count) {
+            return Err(DAMAGED.into());
+        }
+        let mut entries = budget.vec(count)?;
+        entries.extend((&mut self).take(count as usize));
+        self.finish()?;
+        Ok(entries)
+    }
+
+    /// Fails if the bytes are damaged, or if something is left.
+    pub(crate) fn finish(self) -> Result<(), WireError> {
+        let is_read = !self.is_damaged && self.left() == Some(0) && self.several == 0;
+        if is_read && self.values.ends_here() && self.counts.is_read() {
+            return Ok(());
+        }
+        Err(DAMAGED.into())
+    }
 }
 
-/// Reads what [`put_counts`] added into `counts`, which must all be one.
-pub(crate) fn take_counts<'a>(
-    bytes: &mut &[u8],
-    mut counts: impl ExactSizeIterator<Item = &'a mut u64>,
-) -> Option<()> {
-    let len = counts.len() as u64;
-    let mut several = numbers::take_sorted(bytes, len, len)?;
-    let mut next = 0;
-    while let Some(at) = several.read_next().ok()? {
-        // Positions rise strictly.
-        let count = counts.nth(usize::try_from(at.checked_sub(next)?).ok()?)?;
-        next = at + 1;
-        *count = numbers::take(bytes).filter(|&count| count > 1)?;
+impl Iterator for EntryReader<'_> {
+    type Item = Entry;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry> {
+        let (identity, value) = self.next?;
+        let mut count = Some(1);
+        self.next = self.read();
+        if self.next == Some((identity, value)) {
+            count = self.read_count();
+            self.next = self.read();
+        }
+        if count.is_none() || self.next.is_some_and(|next| next <= (identity, value)) {
+            self.is_damaged = true;
+            self.next = None;
+        }
+        Some(Entry { identity, value, count: count? })
     }
-    Some(())
+}
+
+/// Counts, to be written. Most are one, so only the positions of the others are written, and
+/// then those counts.
+#[derive(Default)]
+pub(crate) struct Several {
+    len: u64,
+    /// Positions and counts of those above one.
+    several: Vec<(u64, u64)>,
+}
+
+impl Several {
+    #[inline]
+    pub(crate) fn push(&mut self, count: u64) {
+        if count > 1 {
+            self.several.push((self.len, count));
+        }
+        self.len += 1;
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        let positions = self.several.iter().map(|&(at, _)| at);
+        numbers::put_sorted(out, self.several.len() as u64, positions, self.len);
+        self.several.iter().for_each(|&(_, count)| numbers::put(out, count));
+    }
+}
+
+/// Reads the counts that [`Several`] wrote.
+pub(crate) struct Counts<'a> {
+    positions: Sorted<'a>,
+    several: &'a [u8],
+    /// The position of the next count, and of the next one above one.
+    next: u64,
+    next_several: u64,
+}
+
+impl<'a> Counts<'a> {
+    /// The reader of `len` counts in all `bytes`.
+    pub(crate) fn new(mut bytes: &'a [u8], len: u64) -> Option<Self> {
+        let mut positions = numbers::take_sorted(&mut bytes, len, len)?;
+        let next_several = positions.read_next().ok()?.unwrap_or(u64::MAX);
+        Some(Self { positions, several: bytes, next: 0, next_several })
+    }
+
+    /// The next count; `None` if the bytes are damaged.
+    #[inline]
+    pub(crate) fn read_next(&mut self) -> Option<u64> {
+        let is_several = self.next == self.next_several;
+        self.next += 1;
+        if is_several { self.read_several() } else { Some(1) }
+    }
+
+    fn read_several(&mut self) -> Option<u64> {
+        // Positions rise strictly: one that does not is never reached.
+        self.next_several = self.positions.read_next().ok()?.unwrap_or(u64::MAX);
+        numbers::take(&mut self.several).filter(|&count| count > 1)
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_read(&self) -> bool {
+        self.next_several == u64::MAX && self.several.is_empty()
+    }
 }

@@ -12,7 +12,7 @@ use crate::spec::Budget;
 
 /// The list, in order of identity and value, every pair once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Overflow {
+pub struct Overflow {
     entries: Vec<Entry>,
     /// The most entries; unlimited except while a table is read.
     most: usize,
@@ -34,8 +34,14 @@ impl Overflow {
     /// From here to [`end_reading`](Self::end_reading), takes no more entries than `budget` has
     /// memory for.
     pub(crate) fn begin_reading(&mut self, budget: &Budget) {
-        // When the list doubles, its old and its new memory exist at once.
-        self.most = (budget.left() / (3 * ENTRY_BYTES)) as usize;
+        // When a list doubles, its old and its new memory exist at once. There may be a second
+        // list, of what comes here.
+        self.most = (budget.left() / (6 * ENTRY_BYTES)) as usize;
+    }
+
+    /// The most entries that this list, or one of what comes here, may take.
+    pub(crate) fn most(&self) -> usize {
+        self.most
     }
 
     /// Takes any number of entries again.

@@ -9,7 +9,7 @@
 
 use alloc::vec::Vec;
 
-use super::{ENTRY_BYTES, Entry, put_entries, take_entries};
+use super::{Entry, put_entries};
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
 
@@ -18,38 +18,21 @@ pub(crate) const LIST: u8 = 1;
 /// The role of all entries of a table, packed.
 pub(crate) const IDENTITIES: u8 = 2;
 
-const DAMAGED: Invalid = Invalid("the identities are not what an encoder writes");
 /// The error for a list that no table would write.
 pub(crate) const LIST_ORDER: Invalid = Invalid("the overflow is not in order");
 
-/// All entries of a table, packed; the table itself takes `table_bytes` bytes of memory.
-pub(crate) fn pack<'a>(
+/// All entries of a table, packed; the table itself takes `table_bytes` bytes of memory. Also
+/// returns how many entries there are.
+pub(crate) fn pack<'a, I: Iterator<Item = Entry>>(
     role: u8,
-    entries: &[Entry],
+    entries: impl Fn() -> I,
     universe: u64,
     value_bits: u32,
     table_bytes: u64,
-) -> Payload<'a> {
+) -> (Payload<'a>, u64) {
     let mut bytes = Vec::new();
-    put_entries(&mut bytes, entries, universe, value_bits);
-    // The entries are in memory beside the table while it is built.
-    Payload::packed(role, bytes, table_bytes + entries.len() as u64 * ENTRY_BYTES)
-}
-
-/// The entries that [`pack`] packed.
-pub(crate) fn unpack(
-    frame: &mut Frame<'_>,
-    role: u8,
-    universe: u64,
-    value_bits: u32,
-    table_bytes: u64,
-) -> Result<Vec<Entry>, WireError> {
-    let (bytes, decoded) = frame.packed(role)?;
-    let count = decoded.checked_sub(table_bytes).ok_or(DAMAGED)? / ENTRY_BYTES;
-    check_decoded(decoded - count * ENTRY_BYTES, table_bytes)?;
-    let mut rest = bytes.as_slice();
-    let entries = take_entries(&mut rest, universe, value_bits, count, frame.budget())?;
-    if rest.is_empty() { Ok(entries) } else { Err(DAMAGED.into()) }
+    let count = put_entries(&mut bytes, entries, universe, value_bits);
+    (Payload::packed(role, bytes, table_bytes), count)
 }
 
 /// The entries of the overflow as a section.

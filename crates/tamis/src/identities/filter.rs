@@ -9,7 +9,7 @@ use crate::bits::OutOfMemory;
 use crate::change::{Change, Moves, OTHER_KIND, Shape};
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
-use crate::entry::{Entry, common_universe, section};
+use crate::entry::{Entry, EntryReader, common_universe, section};
 use crate::filter::{Count, Filter, Insert, Remove};
 use crate::spec::{
     Absent, Full, Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params,
@@ -139,6 +139,14 @@ impl<T: Table> Stored for Identities<T> {
         Ok(Self { label: label.into(), table: T::new(params)? })
     }
 
+    fn insert_at_once(&mut self, keys: &[Digest], threads: usize) -> bool {
+        let done = self.table.insert_at_once(keys, threads);
+        if done {
+            self.label.keys = self.label.keys.saturating_add(keys.len() as u64);
+        }
+        done
+    }
+
     fn least(goal: &Goal) -> Result<T::Params, PlanError> {
         T::least(goal)
     }
@@ -232,9 +240,12 @@ impl<T: Table> Stored for Identities<T> {
         let mut id = ContentHasher::new(T::KIND, self.label.hasher, &values);
         // Values are part of the content of kinds whose params say how wide a value is.
         let has_value = values.len() > 1;
-        self.table.for_each_entry(&mut |Entry { identity, value, count }| {
-            let value = has_value.then_some(value);
-            id.numbers([identity].into_iter().chain(value).chain([count]));
+        self.table.entries().for_each(|Entry { identity, value, count }| {
+            id.number(identity);
+            if has_value {
+                id.number(value);
+            }
+            id.number(count);
         });
         id.finish()
     }
@@ -248,10 +259,10 @@ impl<T: Table> Stored for Identities<T> {
     fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         let params = self.table.params();
         let (universe, values) = (T::universe(&params), T::value_bits(&params));
-        let bytes = T::decoded_bytes(&params);
-        let packed = section::pack(section::IDENTITIES, &self.entries(), universe, values, bytes);
+        let (entries, bytes) = (|| self.table.entries(), T::decoded_bytes(&params));
+        let (packed, count) = section::pack(section::IDENTITIES, entries, universe, values, bytes);
         let packed = self.frame(vec![packed]);
-        if !T::TRIMS {
+        if !T::TRIMS || packed.len() <= T::least_trimmed(&params, count) {
             return packed;
         }
         let trimmed = self.frame(self.table.trimmed());
@@ -262,16 +273,7 @@ impl<T: Table> Stored for Identities<T> {
         let (label, params) = Self::begin(frame)?;
         let params = T::checked(params)?;
         let table = match frame.next_encoding() {
-            Some(Encoding::Packed) => {
-                let (universe, values) = (T::universe(&params), T::value_bits(&params));
-                let bytes = T::decoded_bytes(&params);
-                let entries = section::unpack(frame, section::IDENTITIES, universe, values, bytes)?;
-                if T::IS_SET && entries.iter().any(|entry| entry.count > 1) {
-                    return Err(Invalid("an identity is in a set twice").into());
-                }
-                frame.set_sound();
-                T::unpack(frame, params, entries)?
-            }
+            Some(Encoding::Packed) => unpack(frame, params)?,
             _ => T::decode(frame, params)?,
         };
         Ok(Self { label, table })
@@ -282,12 +284,12 @@ impl<T: Table> Stored for Identities<T> {
     }
 
     fn diff(&self, new: &Self) -> Option<Change> {
-        Some(Change::Identities(Moves::between(&self.entries(), &new.entries())))
+        Some(Change::Identities(Moves::between(self.table.entries(), new.table.entries())))
     }
 
     fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
         let Change::Identities(moves) = change else { return Err(OTHER_KIND) };
-        let (removed, inserted) = moves.for_base(&self.entries())?;
+        let (removed, inserted) = moves.for_base(self.table.entries())?;
         for entry in removed {
             self.table.take(entry).map_err(|Absent| "more is removed than is in")?;
         }
@@ -308,7 +310,7 @@ impl<T: Table> Stored for Identities<T> {
 
     fn entropy_bits(&self) -> f64 {
         let params = self.table.params();
-        let entries = self.entries().len() as u64;
+        let entries = self.table.entries().count() as u64;
         let values = entries as f64 * f64::from(T::value_bits(&params));
         coder::set_bits(T::universe(&params), entries) + values
     }
@@ -324,4 +326,22 @@ impl<T: Table> Stored for Identities<T> {
     fn as_count(&self) -> Option<&dyn Count> {
         T::as_count(self)
     }
+}
+
+/// The table of packed entries, laid out as they are read, within what reading may take.
+fn unpack<T: Table>(frame: &mut Frame<'_>, params: T::Params) -> Result<T, WireError> {
+    let (bytes, decoded) = frame.packed(section::IDENTITIES)?;
+    section::check_decoded(decoded, T::decoded_bytes(&params))?;
+    let mut entries = EntryReader::new(&bytes, T::universe(&params), T::value_bits(&params))?;
+    if T::IS_SET && entries.has_several() {
+        return Err(Invalid("an identity is in a set twice").into());
+    }
+    frame.budget().take(decoded)?;
+    let mut table = T::new(params)?;
+    table.overflow_mut().begin_reading(frame.budget());
+    table.lay_out(&mut entries).map_err(|_| section::no_memory(u64::MAX))?;
+    table.overflow_mut().end_reading();
+    entries.finish()?;
+    frame.set_sound();
+    Ok(table)
 }

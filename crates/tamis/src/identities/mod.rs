@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use crate::bits::{AHEAD, OutOfMemory};
 use crate::digest::Digest;
-use crate::entry::Entry;
+use crate::entry::{Entry, Overflow};
 use crate::filter::{Count, Filter, Remove};
 use crate::key::Key;
 use crate::spec::{
@@ -98,12 +98,25 @@ pub trait Table: Clone + core::fmt::Debug {
     fn add(&mut self, entry: Entry) -> Result<(), Full>;
     /// Removes `entry.count` copies. On an error some of them are removed.
     fn take(&mut self, entry: Entry) -> Result<(), Absent>;
-    /// Calls `take` with every entry, in order of identity and value.
-    fn for_each_entry(&self, take: &mut dyn FnMut(Entry));
+    /// Adds the entries from part number `part` on to `entries`, in order of identity and value,
+    /// until there are at least [`CHUNK`]. Returns the next part, or `None` after the last.
+    fn list_from(&self, part: u64, entries: &mut Vec<Entry>) -> Option<u64>;
+    /// All entries, in order of identity and value.
+    fn entries(&self) -> Entries<'_, Self> {
+        Entries { table: self, part: Some(0), listed: Vec::new(), at: 0 }
+    }
+    /// Fills an empty table with entries, which come in order, each once. Nothing grows, so that
+    /// a table that is read has the layout that was written. On an error some are in.
+    fn lay_out(&mut self, entries: impl Iterator<Item = Entry>) -> Result<(), Full>;
+    /// Inserts `digests` into an empty table in one pass, by `threads` threads if it can use
+    /// them. Returns false, and changes nothing, if they are quicker inserted one by one.
+    fn insert_at_once(&mut self, _digests: &[Digest], _threads: usize) -> bool {
+        false
+    }
     /// How many distinct identities are in.
     fn distinct(&self) -> u64 {
         let (mut distinct, mut last) = (0, None);
-        self.for_each_entry(&mut |entry| {
+        self.entries().for_each(|entry| {
             distinct += u64::from(last != Some(entry.identity));
             last = Some(entry.identity);
         });
@@ -139,15 +152,14 @@ pub trait Table: Clone + core::fmt::Debug {
     fn sections(&self) -> Vec<Payload<'_>>;
     /// A table from sections that are not packed.
     fn decode(frame: &mut Frame<'_>, params: Self::Params) -> Result<Self, WireError>;
-    /// A table of `entries`, which are all it holds, in order. It takes no more memory than the
-    /// limits of `frame` allow.
-    fn unpack(
-        frame: &mut Frame<'_>,
-        params: Self::Params,
-        entries: Vec<Entry>,
-    ) -> Result<Self, WireError>;
+    /// The list at the end, which takes any number of entries except while a table is read.
+    fn overflow_mut(&mut self) -> &mut Overflow;
     /// Bytes of memory that the packed form stands for; the section stores it.
     fn decoded_bytes(params: &Self::Params) -> u64;
+    /// The fewest bytes of the [trimmed](Self::trimmed) sections of `entries` entries.
+    fn least_trimmed(_params: &Self::Params, _entries: u64) -> u64 {
+        0
+    }
     /// The sections of the table that a reader of the packed form would build, so that packing
     /// what was read chooses the same form again.
     fn trimmed(&self) -> Vec<Payload<'_>> {
@@ -210,6 +222,59 @@ pub trait Table: Clone + core::fmt::Debug {
     }
 }
 
+/// How many entries a table lists at once, at least: few enough for the quickest memory.
+pub(crate) const CHUNK: usize = 256;
+
+/// All entries of a table, in order. They are listed chunk by chunk.
+#[derive(Debug)]
+pub struct Entries<'a, T> {
+    table: &'a T,
+    /// The next part to be listed.
+    part: Option<u64>,
+    listed: Vec<Entry>,
+    /// The next entry of those listed.
+    at: usize,
+}
+
+impl<T: Table> Entries<'_, T> {
+    /// Lists the next entries; false if there are none.
+    #[inline(never)]
+    fn list_more(&mut self) -> bool {
+        self.listed.clear();
+        self.at = 0;
+        while self.listed.is_empty()
+            && let Some(part) = self.part
+        {
+            self.part = self.table.list_from(part, &mut self.listed);
+        }
+        !self.listed.is_empty()
+    }
+}
+
+impl<T: Table> Iterator for Entries<'_, T> {
+    type Item = Entry;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry> {
+        if self.at == self.listed.len() && !self.list_more() {
+            return None;
+        }
+        let entry = self.listed[self.at];
+        self.at += 1;
+        Some(entry)
+    }
+
+    fn fold<B, F: FnMut(B, Entry) -> B>(mut self, init: B, mut f: F) -> B {
+        let mut all = init;
+        loop {
+            all = self.listed[self.at..].iter().fold(all, |all, &entry| f(all, entry));
+            if !self.list_more() {
+                return all;
+            }
+        }
+    }
+}
+
 /// A table from which keys can be removed.
 pub trait Removes: Table {}
 
@@ -254,9 +319,7 @@ impl<T: Table> Identities<T> {
     /// All entries, in order of identity and value. They are enough to build the filter anew,
     /// without the keys.
     pub fn entries(&self) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        self.table.for_each_entry(&mut |entry| entries.push(entry));
-        entries
+        self.table.entries().collect()
     }
 
     fn insert_with(&mut self, digest: Digest, value: u64) -> Result<bool, Full> {

@@ -18,26 +18,38 @@ pub(super) fn cells_of(entry: &Entry, mode: Mode) -> u32 {
     entry.count.div_ceil(per_cell(mode)).min(MAX_COPIES.into()) as u32
 }
 
-/// The chains of one bucket, in order of location.
+/// A cell, and whether its chain goes on after it.
+pub(super) type Linked = (Cell, bool);
+
+/// The chains of one bucket.
 #[derive(Default)]
 pub(super) struct Chains {
-    /// Location, first cell and length of each chain.
-    chains: Vec<(u32, usize, usize)>,
-    cells: Vec<Cell>,
+    /// I0.
+    base: u64,
+    /// The location of the last chain.
+    location: u32,
+    /// The cells in order of location and chain, each with how many are before it in its chain.
+    ordered: Vec<(Cell, u32)>,
+    /// How many chains have more than this many cells, by that number; then the number of the
+    /// next cell that has that many before it.
+    depths: Vec<u32>,
+    numbered: Vec<Linked>,
 }
 
 impl Chains {
     pub(super) fn clear(&mut self) {
-        self.chains.clear();
-        self.cells.clear();
+        self.base = 0;
+        self.ordered.clear();
+        self.depths.clear();
     }
 
     pub(super) fn len(&self) -> u32 {
-        self.cells.len() as u32
+        self.ordered.len() as u32
     }
 
     /// Adds up to `most` cells of an entry, which belongs at this location and comes after those
     /// before it. Returns the copies that get no cell.
+    #[inline]
     pub(super) fn push(
         &mut self,
         (location, print): (u32, u64),
@@ -49,11 +61,16 @@ impl Chains {
         for _ in 0..cells_of(entry, mode).min(most) {
             let here = left.min(per_cell(mode));
             let extra = if mode == Mode::Counting { here - 1 } else { entry.value };
-            match self.chains.last_mut() {
-                Some((last, _, length)) if *last == location => *length += 1,
-                _ => self.chains.push((location, self.cells.len(), 1)),
+            let goes_on = self.base != 0 && self.location == location;
+            let before = self.ordered.last().map_or(0, |&(_, depth)| depth + 1);
+            let depth = if goes_on { before } else { 0 };
+            self.base |= 1 << location;
+            self.location = location;
+            if depth as usize == self.depths.len() {
+                self.depths.push(0);
             }
-            self.cells.push(Cell { print, extra });
+            self.depths[depth as usize] += 1;
+            self.ordered.push((Cell { print, extra }, depth));
             left -= here;
         }
         left
@@ -61,27 +78,43 @@ impl Chains {
 
     /// I0.
     pub(super) fn base(&self) -> u64 {
-        self.chains.iter().fold(0, |base, &(location, ..)| base | 1 << location)
+        self.base
     }
 
     /// The cells in the order of their numbers: first those that begin a chain, then those that
-    /// come second, and so on; each with whether its chain goes on.
-    pub(super) fn numbered(&self) -> impl Iterator<Item = (Cell, bool)> {
-        let longest = self.chains.iter().map(|&(_, _, length)| length).max().unwrap_or(0);
-        (0..longest).flat_map(move |depth| {
-            self.chains
-                .iter()
-                .filter(move |chain| chain.2 > depth)
-                .map(move |&(_, first, length)| (self.cells[first + depth], length > depth + 1))
-        })
+    /// come second, and so on.
+    pub(super) fn numbered(&mut self) -> &[Linked] {
+        let mut first = 0;
+        for depth in &mut self.depths {
+            (*depth, first) = (first, first + *depth);
+        }
+        self.numbered.clear();
+        self.numbered.resize(self.ordered.len(), (Cell { print: 0, extra: 0 }, false));
+        let mut before = 0;
+        for &(cell, depth) in &self.ordered {
+            let number = self.depths[depth as usize];
+            self.depths[depth as usize] += 1;
+            self.numbered[number as usize].0 = cell;
+            // (The first of a chain follows none.)
+            self.numbered[before as usize].1 |= depth > 0;
+            before = number;
+        }
+        &self.numbered
     }
 
-    pub(super) fn write(&self, to: &mut BitWriter, locations: u32, print: u32, extra: u32) {
+    pub(super) fn write(&mut self, to: &mut BitWriter, locations: u32, print: u32, extra: u32) {
         to.put(self.base(), locations);
-        self.numbered().for_each(|(_, goes_on)| to.put(goes_on.into(), 1));
-        self.numbered().for_each(|(cell, _)| to.put(cell.print, print));
+        let cells = self.numbered();
+        for (_, goes_on) in cells {
+            to.put((*goes_on).into(), 1);
+        }
+        for (cell, _) in cells {
+            to.put(cell.print, print);
+        }
         if extra > 0 {
-            self.numbered().for_each(|(cell, _)| to.put(cell.extra, extra));
+            for (cell, _) in cells {
+                to.put(cell.extra, extra);
+            }
         }
     }
 }

@@ -36,7 +36,8 @@ pub(super) fn encode<'a, V: Variant>(table: &Table<V>) -> Vec<Payload<'a>> {
     let mut overflow = Vec::new();
     let (mut entries, mut chains) = (Vec::new(), Chains::default());
     for bucket in 0..layout.buckets {
-        table.entries_of(bucket, &mut entries);
+        entries.clear();
+        table.list_bucket(bucket, &mut entries);
         chains.clear();
         for entry in &entries {
             let left = chains.push(table.within(entry.identity), entry, V::MODE, MAX_COPIES);
@@ -91,7 +92,7 @@ pub(super) fn decode<V: Variant>(
             }
         }
         table
-            .lay_out_bucket(number, &entries, &mut chains)
+            .lay_out_bucket(number, entries.iter().copied(), &mut chains)
             .map_err(|_| section::no_memory(u64::MAX))?;
     }
     if !reader.ends_here() {
@@ -193,16 +194,4 @@ fn entries_of(
         entries.push(Entry { identity: start + chain + first.print, value, count });
     }
     Ok(())
-}
-
-/// A table of these entries, within what reading may take.
-pub(super) fn unpack<V: Variant>(
-    frame: &mut Frame<'_>,
-    params: RankParams,
-    entries: &[Entry],
-) -> Result<Table<V>, WireError> {
-    let mut table = new_table(params, frame.budget())?;
-    table.lay_out(entries).map_err(|_| section::no_memory(u64::MAX))?;
-    table.overflow_mut().end_reading();
-    Ok(table)
 }

@@ -25,7 +25,8 @@ pub struct Limits {
     /// from. Beyond them at most a megabyte is used, for small things.
     ///
     /// A filter in its plain form takes little more than its own size. Unpacking takes the packed
-    /// bytes as well, and 24 bytes for each identity in kinds that keep identities.
+    /// bytes as well, and in `blocked-rank` up to 144 bytes for each key that finds no room in its
+    /// block, about one in 16.
     pub memory: u64,
 }
 

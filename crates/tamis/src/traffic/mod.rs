@@ -177,11 +177,13 @@ impl Identities {
         let n = keys as f64;
         let universe = self.universe;
         let distinct = mean_occupied(universe, keys);
-        let several = if self.set { 0.0 } else { shared(universe, n) };
-        let identities = numbers(distinct, variance_occupied(universe, keys), universe);
-        let values = distinct * f64::from(self.value_bits);
-        let bits = identities.bits + values + counts(several, distinct);
-        let snapshot = frame(self.params[0], 0, Coded { bits, ..identities }, None);
+        let load = n / universe as f64;
+        let several = |more: u64| {
+            if self.set { 0.0 } else { universe as f64 * poisson_above(more, load) }
+        };
+        let coded =
+            self.entries((distinct, variance_occupied(universe, keys)), [several(1), several(2)]);
+        let snapshot = frame(self.params[0], 0, coded, None);
         let delta = replaced.map(|replaced| self.delta(n, distinct, replaced as f64));
         Traffic { snapshot, delta }
     }
@@ -191,19 +193,29 @@ impl Identities {
         // Half of what differs is removed, half is inserted. A set keeps an identity that another
         // key shares.
         let (moved, several) = if self.set {
-            (all * delta_share((n - r) / all, r / all, r / all).0 / 2.0, 0.0)
+            (all * delta_share((n - r) / all, r / all, r / all).0 / 2.0, [0.0; 2])
         } else {
-            let [same, one] = [0, 1].map(|by| difference(by, r / all));
-            (all * (1.0 - same) / 2.0, all * (0.5 - 0.5 * same - one).max(0.0))
+            let [same, one, two] = [0, 1, 2].map(|by| difference(by, r / all));
+            let above_one = 0.5 - 0.5 * same - one;
+            let several = [above_one, above_one - two].map(|share| all * share.max(0.0));
+            (all * (1.0 - same) / 2.0, several)
         };
         // The variance is the number of replaced keys that share an identity.
         let goes = numbers(moved, r - moved, libm::round(distinct) as u64);
-        let comes = numbers(moved, r - moved, self.universe);
         let base = 8.0 + leb(distinct);
-        let gone = Coded { bits: base + goes.bits + counts(several, moved), ..goes };
-        let values = moved * f64::from(self.value_bits);
-        let bits = comes.bits + values + counts(several, moved);
-        frame(self.params[1], IDS, gone, Some(Coded { bits, ..comes }))
+        let gone = Coded { bits: base + goes.bits + counts(several[0], moved), ..goes };
+        let comes = self.entries((moved, r - moved), several);
+        frame(self.params[1], IDS, gone, Some(comes))
+    }
+
+    /// `count` entries, with the variance of their number, of which `several` are in more than
+    /// once and more than twice.
+    fn entries(&self, (count, variance): (f64, f64), several: [f64; 2]) -> Coded {
+        let [twice, more] = several.map(libm::round);
+        let identities = numbers_twice(count, twice, variance, self.universe);
+        let values = (libm::round(count) + twice) * f64::from(self.value_bits);
+        let bits = identities.bits + values + leb(twice) + counts(more, twice);
+        Coded { bits, ..identities }
     }
 }
 
@@ -240,15 +252,20 @@ pub(crate) fn array(bits: u64, ones: f64, variance: f64) -> Coded {
 
 /// `count` different numbers below `universe`, in order; `variance` is that of their count.
 pub(crate) fn numbers(count: f64, variance: f64, universe: u64) -> Coded {
+    numbers_twice(count, 0.0, variance, universe)
+}
+
+/// As [`numbers`], where `twice` of the numbers are written twice.
+fn numbers_twice(count: f64, twice: f64, variance: f64, universe: u64) -> Coded {
     let rounded = libm::round(count).min(universe as f64) as u64;
     if rounded == 0 {
         return Coded { bits: 8.0, variance: 0.0 };
     }
-    let gaps = sorted_bits(rounded, universe);
+    let gaps = sorted_bits(rounded, twice as u64, universe);
     let each = gaps / rounded as f64;
     // The code of each gap varies by about a bit.
     let variance = count + variance * each * each;
-    Coded { bits: leb(count) + leb(gaps / 8.0) + gaps, variance }
+    Coded { bits: leb(count + twice) + leb(gaps / 8.0) + gaps, variance }
 }
 
 /// The probability that the first of two Poisson numbers of mean `mean` is larger by exactly `by`.
@@ -267,11 +284,6 @@ fn difference(by: u64, mean: f64) -> f64 {
 fn counts(several: f64, groups: f64) -> f64 {
     let at = numbers(several, several, libm::round(groups).max(1.0) as u64);
     at.bits + 8.0 * libm::round(several)
-}
-
-/// How many identities are shared by several of `keys` keys.
-fn shared(universe: u64, keys: f64) -> f64 {
-    universe as f64 * poisson_above(1, keys / universe as f64)
 }
 
 /// A list of `entries` entries on average, eight bytes each; their number is Poisson.

@@ -40,31 +40,54 @@ impl fmt::Debug for ContentId {
 }
 
 /// Collects what a [`ContentId`] covers.
-pub(crate) struct ContentHasher(Xxh3);
+pub(crate) struct ContentHasher {
+    state: Xxh3,
+    /// Numbers that have not been hashed: one by one they would take several times as long.
+    pending: [u8; PENDING],
+    held: usize,
+}
+
+/// Bytes that are hashed at once.
+const PENDING: usize = 2048;
 
 impl ContentHasher {
     /// Starts with what all kinds have.
     pub(crate) fn new(kind: Kind, hasher: Hasher, params: &[u64]) -> Self {
-        let mut this = Self(Xxh3::new());
-        this.0.update(&kind.id().to_le_bytes());
-        this.0.update(&[hasher.id() as u8, params.len() as u8]);
-        this.0.update(&hasher.seed().to_le_bytes());
-        this.numbers(params.iter().copied());
+        let mut this = Self { state: Xxh3::new(), pending: [0; PENDING], held: 0 };
+        this.state.update(&kind.id().to_le_bytes());
+        this.state.update(&[hasher.id() as u8, params.len() as u8]);
+        this.state.update(&hasher.seed().to_le_bytes());
+        for &param in params {
+            this.number(param);
+        }
         this
     }
 
-    /// Adds numbers, each as eight little-endian bytes.
-    pub(crate) fn numbers(&mut self, numbers: impl Iterator<Item = u64>) {
-        numbers.for_each(|number| self.0.update(&number.to_le_bytes()));
+    /// Adds a number as eight little-endian bytes.
+    #[inline]
+    pub(crate) fn number(&mut self, number: u64) {
+        self.pending[self.held..self.held + 8].copy_from_slice(&number.to_le_bytes());
+        self.held += 8;
+        if self.held == PENDING {
+            self.hash_pending();
+        }
+    }
+
+    #[inline(never)]
+    fn hash_pending(&mut self) {
+        self.state.update(&self.pending[..self.held]);
+        self.held = 0;
     }
 
     /// Adds words as their stored bytes.
     pub(crate) fn words(&mut self, words: &Words) {
-        self.0.update(&words.as_le_bytes());
+        self.hash_pending();
+        self.state.update(&words.as_le_bytes());
     }
 
     /// The id.
-    pub(crate) fn finish(self) -> ContentId {
-        ContentId(self.0.digest128())
+    pub(crate) fn finish(mut self) -> ContentId {
+        self.hash_pending();
+        ContentId(self.state.digest128())
     }
 }

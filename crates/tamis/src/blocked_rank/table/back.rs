@@ -126,9 +126,10 @@ impl Back {
         }
     }
 
+    /// Takes what blocks in front refuse, in order; an identity may come several times.
     pub(super) fn fill(&mut self, entries: Vec<Entry>) -> Result<(), Full> {
         match self {
-            Self::Blocks(blocks) => blocks.fill(entries),
+            Self::Blocks(blocks) => blocks.fill(entries.into_iter()),
             Self::List(list) => {
                 let added = |entry: &Entry| list.add(entry.identity, 0, entry.count);
                 entries.iter().all(added).then_some(()).ok_or(FULL)

@@ -1,6 +1,8 @@
 //! One level: blocks, and what is behind them. A multiset of identities that never loses one.
 
+use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::super::block::{self, Block, FREE_TO_TAKE, Inserted, Removed};
 use super::super::dense::Dense;
@@ -10,7 +12,10 @@ use super::super::params::Level;
 use super::super::place::{Cut, Place};
 use super::super::shape::Shape;
 use super::back::{Back, FULL, Part};
-use crate::bits::{OutOfMemory, Words, low};
+use super::pass;
+use crate::address::identity;
+use crate::bits::{OutOfMemory, Words, low, with_room};
+use crate::digest::Digest;
 use crate::entry::{Entry, Overflow};
 use crate::permutation::{Permutation, multipliers};
 use crate::spec::{Absent, Full, Invalid};
@@ -24,21 +29,35 @@ pub(super) struct Blocks {
     pub(super) cut: Cut,
     pub(super) machine: Machine,
     pub(super) words: Words,
-    /// Spreads locations over what is behind, so that those of one block go to different blocks.
-    spread: Permutation,
-    locations: u64,
+    spread: Spread,
     pub(super) back: Back,
     /// Whether runs may be behind that would fit into their blocks.
     pub(super) lags: bool,
+}
+
+/// Spreads locations over what is behind, so that those of one block go to different blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    permutation: Permutation,
+    locations: u64,
+}
+
+impl Spread {
+    /// The identity behind of a place. The identities of one location stay neighbours.
+    #[inline]
+    pub(super) fn behind(&self, cut: &Cut, place: Place) -> u64 {
+        let location = self.permutation.apply(cut.location(place), self.locations);
+        location << cut.shape.width | cut.print_of(place)
+    }
 }
 
 impl Blocks {
     pub(super) fn new(level: &Level, words: Words, back: Back) -> Self {
         let (cut, locations) = (Cut::new(level), level.all_locations());
         let [factor] = multipliers::<1>(1, locations);
-        let spread = Permutation::new(factor, locations);
+        let spread = Spread { permutation: Permutation::new(factor, locations), locations };
         let machine = Machine::detect(&cut.shape);
-        Self { cut, machine, words, spread, locations, back, lags: false }
+        Self { cut, machine, words, spread, back, lags: false }
     }
 
     /// Words of empty blocks.
@@ -63,14 +82,12 @@ impl Blocks {
         self.words.as_slice().chunks_exact(self.cut.shape.words as usize)
     }
 
-    /// The identity behind of a place. The identities of one location stay neighbours.
     #[inline]
     pub(super) fn behind(&self, place: Place) -> u64 {
-        let location = self.spread.apply(self.cut.location(place), self.locations);
-        location << self.cut.shape.width | self.cut.print_of(place)
+        self.spread.behind(&self.cut, place)
     }
 
-    fn part(&self, block: u64, location: u32) -> Part {
+    pub(super) fn part(&self, block: u64, location: u32) -> Part {
         let first = self.behind(self.cut.place_at(block, location, 0));
         Part { first, width: self.cut.shape.width }
     }
@@ -326,73 +343,49 @@ impl Blocks {
         }
     }
 
-    /// Calls `take` with every place that has keys and its count, in order.
-    pub(super) fn for_each_place(&self, take: &mut dyn FnMut(Place, u64)) {
-        let mut prints = Vec::new();
-        for (number, block) in (0..).zip(self.blocks()) {
-            let mut from = 0;
-            while let Some(location) = block::next_occupied(block, self.shape(), from) {
-                let spot = Any::spot(block, self.shape(), location);
-                prints.clear();
-                if spot.is_behind() {
-                    let part = self.part(number, location);
-                    self.back.for_each(part, &mut |print, count| prints.push((print, count)));
-                } else {
-                    prints.extend(block::run(block, self.shape(), &spot).map(|print| (print, 1)));
-                }
-                if !prints.is_sorted() {
-                    prints.sort_unstable(); // (Only unchecked bytes have such runs.)
-                }
-                for same in prints.chunk_by(|a, b| a.0 == b.0) {
-                    let count = same.iter().fold(0, |all: u64, one| all.saturating_add(one.1));
-                    take(self.cut.place_at(number, location, same[0].0), count);
-                }
-                from = location + 1;
-            }
-        }
+    /// Fills empty blocks with entries of their own identities, which must be in order.
+    pub(super) fn fill(&mut self, entries: impl Iterator<Item = Entry>) -> Result<(), Full> {
+        let most = self.list().most();
+        let blocks = (self.words.as_mut_slice(), 0);
+        let refused = pass::fill((&self.cut, &self.spread), blocks, entries, most)?;
+        self.back.fill(refused)
     }
 
-    /// Fills empty blocks with entries of their own identities, which must be in order.
-    pub(super) fn fill(&mut self, mut entries: Vec<Entry>) -> Result<(), Full> {
-        let (shape, width) = (self.cut.shape, self.cut.shape.width);
-        // Entries for what is behind are kept at the front of the list: a second list might not
-        // fit into memory.
-        let (mut kept, mut start) = (0, 0);
-        let (mut block, mut used, mut is_full) = (u64::MAX, 0, false);
-        while let Some(first) = entries.get(start) {
-            let (location, place) = (first.identity >> width, self.cut.place_of(first.identity));
-            if place.block != block {
-                (block, used, is_full) = (place.block, 0, false);
-            }
-            let rest = entries[start..].iter();
-            let end = start + rest.take_while(|entry| entry.identity >> width == location).count();
-            let copies = entries[start..end].iter().map(|entry| entry.count);
-            let copies = copies.fold(0, u64::saturating_add);
-            is_full |= copies > u64::from(shape.cells - used);
-            self.set_occupied(place, true);
-            if is_full {
-                for at in start..end {
-                    let Entry { identity, count, .. } = entries[at];
-                    let identity = self.behind(self.cut.place_of(identity));
-                    entries[kept] = Entry { identity, value: 0, count };
-                    kept += 1;
-                }
+    /// Fills empty blocks with the identities of digests. Each of `threads` threads has a part of
+    /// the blocks to itself.
+    pub(super) fn fill_with(&mut self, digests: &[Digest], threads: usize) -> Result<(), Full> {
+        let Self { cut, spread, words, .. } = &mut *self;
+        let (cut, spread, universe) = (&*cut, &*spread, cut.universe());
+        let entry =
+            |digest: &Digest| Entry { identity: identity(*digest, universe), value: 0, count: 1 };
+        let is_sorted = digests.is_sorted_by_key(|digest| digest.0);
+        let fill = |words: &mut [u64], from: u64| {
+            let end = from + words.len() as u64 / u64::from(cut.shape.words);
+            let before = |block| digests.partition_point(|&one| cut.place(one).block < block);
+            let sorted;
+            let own = if is_sorted {
+                &digests[before(from)..before(end)]
             } else {
-                let block = self.block_mut(block);
-                for entry in &entries[start..end] {
-                    for _ in 0..entry.count {
-                        let print = entry.identity & low(width);
-                        block::append(block, &shape, used, print);
-                        used += 1;
-                    }
-                }
-                block::end_run(block, &shape, used - 1);
-            }
-            start = end;
+                sorted = in_order(digests, cut, from..end)?;
+                &sorted
+            };
+            pass::fill((cut, spread), (words, from), own.iter().map(entry), usize::MAX)
+        };
+        let block_words = cut.shape.words as usize;
+        let share = (words.len() / block_words).div_ceil(threads);
+        let parts = words.as_mut_slice().chunks_mut(share * block_words);
+        let parts = parts.zip((0..).step_by(share));
+        #[cfg(not(feature = "std"))]
+        let parts = parts.map(|(words, from)| fill(words, from));
+        #[cfg(feature = "std")]
+        let parts = side_by_side(parts, &fill);
+        let mut refused = Vec::new();
+        for part in parts {
+            refused.extend(part?);
         }
-        entries.truncate(kept);
-        entries.sort_unstable_by_key(Entry::key);
-        self.back.fill(entries)
+        // (Stable, because that is quick where parts are in order.)
+        refused.sort_by_key(|entry: &Entry| entry.identity);
+        self.back.fill(refused)
     }
 
     /// Removes everything.
@@ -488,4 +481,58 @@ impl Blocks {
         }
         (self.cut.shape.words / 8).min(3) + self.back.lines(self.behind(place))
     }
+}
+
+/// The most lots of [`in_order`]: few enough that dealing out does not wait for memory.
+const MOST_LOTS: u64 = 2048;
+
+/// The digests of some blocks, in order: dealt out to lots of neighbouring blocks, which are then
+/// sorted one by one.
+fn in_order(digests: &[Digest], cut: &Cut, blocks: Range<u64>) -> Result<Vec<Digest>, Full> {
+    let count = blocks.end - blocks.start;
+    let shift = (count / MOST_LOTS + 1).next_power_of_two().ilog2();
+    let lot = |digest: &Digest| {
+        let block = cut.place(*digest).block.wrapping_sub(blocks.start);
+        (block < count).then_some((block >> shift) as usize)
+    };
+    let mut ends = vec![0; (count >> shift) as usize + 1];
+    digests.iter().filter_map(lot).for_each(|lot| ends[lot] += 1);
+    let mut all = 0;
+    for end in &mut ends {
+        (*end, all) = (all, all + *end);
+    }
+    let mut sorted = with_room(all as u64).map_err(|_| FULL)?;
+    sorted.resize(all, Digest(0));
+    for digest in digests {
+        if let Some(lot) = lot(digest) {
+            sorted[ends[lot]] = *digest;
+            ends[lot] += 1;
+        }
+    }
+    let mut start = 0;
+    for end in ends {
+        sorted[start..end].sort_unstable_by_key(|digest| digest.0);
+        start = end;
+    }
+    Ok(sorted)
+}
+
+/// Calls `fill` with each of some parts, on a thread of its own.
+#[cfg(feature = "std")]
+fn side_by_side<'a, T: Send>(
+    parts: impl Iterator<Item = (&'a mut [u64], u64)>,
+    fill: &(impl Fn(&mut [u64], u64) -> T + Sync),
+) -> Vec<T> {
+    let mut parts: Vec<_> = parts.map(|part| (part, None)).collect();
+    std::thread::scope(|scope| {
+        let mut rest = parts.iter_mut();
+        let first = rest.next();
+        for ((words, from), result) in rest {
+            scope.spawn(move || *result = Some(fill(words, *from)));
+        }
+        if let Some(((words, from), result)) = first {
+            *result = Some(fill(words, *from));
+        }
+    });
+    parts.into_iter().filter_map(|(_, result)| result).collect()
 }

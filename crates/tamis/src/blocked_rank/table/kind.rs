@@ -11,9 +11,9 @@ use super::Table;
 use super::blocks::Blocks;
 use crate::bits::{AHEAD, OutOfMemory};
 use crate::digest::Digest;
-use crate::entry::Entry;
+use crate::entry::{Entry, Overflow, order};
 use crate::filter::{Count, Remove};
-use crate::identities::{self, Identities};
+use crate::identities::{self, CHUNK, Identities};
 use crate::rank_indexed::model::rate_of;
 use crate::spec::{
     Absent, Full, Goal, Invalid, Kind, Lines, Operation, PlanError, Prediction, ResizeError,
@@ -133,10 +133,31 @@ impl identities::Table for Table {
         self.front.take(self.front.cut.place_of(entry.identity), entry.count)
     }
 
-    fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
-        self.front.for_each_place(&mut |place, count| {
-            take(Entry { identity: self.front.cut.identity(place), value: 0, count });
-        });
+    fn list_from(&self, part: u64, entries: &mut Vec<Entry>) -> Option<u64> {
+        for block in part..self.params.blocks() {
+            if entries.len() >= CHUNK {
+                return Some(block);
+            }
+            self.front.list_block(block, entries);
+        }
+        None
+    }
+
+    fn lay_out(&mut self, entries: impl Iterator<Item = Entry>) -> Result<(), Full> {
+        self.front.fill(entries)
+    }
+
+    fn insert_at_once(&mut self, digests: &[Digest], threads: usize) -> bool {
+        if digests.len() as u64 > self.params.room() {
+            return false;
+        }
+        let done = self.front.fill_with(digests, threads.max(1)).is_ok();
+        // If too much is listed, the table would have grown meanwhile.
+        let done = done && self.front.list().len() as u64 <= self.grow_above;
+        if !done {
+            self.clear();
+        }
+        done
     }
 
     fn clear(&mut self) {
@@ -186,10 +207,15 @@ impl identities::Table for Table {
 
     fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
         let params = self.params().coarser(dropped).ok()?;
-        Some(self.rebuilt(params, dropped).and_then(|mut table| {
-            table.add_all(other, other_dropped)?;
-            Ok(table)
-        }))
+        let mine = order::coarser(self.entries(), dropped, false);
+        let theirs = order::coarser(other.entries(), other_dropped, false);
+        let mut params = params;
+        while self.used().saturating_add(other.used()) >= params.room()
+            && let Ok(larger) = params.grown()
+        {
+            params = larger;
+        }
+        Some(self.built(params, order::merged(mine, theirs, false)))
     }
 
     fn sections(&self) -> Vec<Payload<'_>> {
@@ -207,12 +233,8 @@ impl identities::Table for Table {
         sections::decode(frame, params)
     }
 
-    fn unpack(
-        frame: &mut Frame<'_>,
-        params: BlockedRankParams,
-        entries: Vec<Entry>,
-    ) -> Result<Self, WireError> {
-        sections::unpack(frame, params, entries)
+    fn overflow_mut(&mut self) -> &mut Overflow {
+        self.front.list_mut()
     }
 
     fn decoded_bytes(params: &BlockedRankParams) -> u64 {

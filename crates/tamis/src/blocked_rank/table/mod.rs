@@ -3,6 +3,7 @@
 mod back;
 mod blocks;
 mod kind;
+mod pass;
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -12,7 +13,7 @@ use self::back::Back;
 use self::blocks::Blocks;
 use super::params::BlockedRankParams;
 use crate::bits::{OutOfMemory, Words};
-use crate::entry::{Entry, Overflow, merged};
+use crate::entry::{Entry, Overflow, order};
 use crate::identities::Table as _;
 use crate::spec::Full;
 
@@ -67,19 +68,9 @@ impl Table {
         }
     }
 
-    pub(super) fn list_mut(&mut self) -> &mut Overflow {
-        self.front.list_mut()
-    }
-
     /// Uses portable instructions only.
     pub(super) fn make_portable(&mut self) {
         self.front.make_portable();
-    }
-
-    /// Fills an empty table with entries, which must be in order. Nothing grows, so that a table
-    /// that is read has the layout that was written.
-    pub(super) fn lay_out(&mut self, entries: Vec<Entry>) -> Result<(), Full> {
-        self.front.fill(entries)
     }
 
     /// Grows to twice the blocks if too much is listed, and there are keys enough to fill them.
@@ -111,29 +102,21 @@ impl Table {
 
     /// The same content under params whose universe is 2^`dropped` times smaller.
     fn rebuilt(&self, params: BlockedRankParams, dropped: u32) -> Result<Self, Full> {
+        self.built(params, order::coarser(self.entries(), dropped, false))
+    }
+
+    /// A table of these entries, which come in order.
+    fn built(
+        &self,
+        params: BlockedRankParams,
+        entries: impl Iterator<Item = Entry>,
+    ) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::empty(params).map_err(|_| full)?;
         if self.front.machine.is_portable() {
             table.make_portable();
         }
-        let mut entries = Vec::new();
-        entries.try_reserve(self.used() as usize).map_err(|_| full)?;
-        self.for_each_entry(&mut |entry| {
-            entries.push(Entry { identity: entry.identity >> dropped, ..entry });
-        });
-        merged(&mut entries, false);
         table.lay_out(entries)?;
         Ok(table)
-    }
-
-    /// Adds all entries of another table, whose identities lose their lowest `dropped` bits.
-    fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
-        let mut result = Ok(());
-        other.for_each_entry(&mut |entry| {
-            if result.is_ok() {
-                result = self.add(Entry { identity: entry.identity >> dropped, ..entry });
-            }
-        });
-        result
     }
 }

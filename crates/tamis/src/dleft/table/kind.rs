@@ -168,8 +168,14 @@ impl identities::Table for Table {
         Ok(())
     }
 
-    fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
-        self.entries().into_iter().for_each(take);
+    /// All at once: neighbours are far apart.
+    fn list_from(&self, _: u64, entries: &mut Vec<Entry>) -> Option<u64> {
+        self.list(entries);
+        None
+    }
+
+    fn lay_out(&mut self, entries: impl Iterator<Item = Entry>) -> Result<(), Full> {
+        self.add_all(entries, 0)
     }
 
     fn distinct(&self) -> u64 {
@@ -178,7 +184,9 @@ impl identities::Table for Table {
             let whole = overflow.filter(|entry| self.cells_of(entry.identity).next().is_none());
             return self.used + whole.count() as u64;
         }
-        self.entries().chunk_by(|a, b| a.identity == b.identity).count() as u64
+        let mut entries = Vec::new();
+        self.list(&mut entries);
+        entries.chunk_by(|a, b| a.identity == b.identity).count() as u64
     }
 
     fn clear(&mut self) {
@@ -271,7 +279,7 @@ impl identities::Table for Table {
             params = larger;
         }
         let both = |mut table: Self| {
-            table.add_all(&other.entries(), other_dropped)?;
+            table.add_all(other.entries(), other_dropped)?;
             Ok(table)
         };
         Some(self.coarser(params, dropped).and_then(both))
@@ -292,12 +300,14 @@ impl identities::Table for Table {
         sections::decode(frame, params)
     }
 
-    fn unpack(
-        frame: &mut Frame<'_>,
-        params: DLeftParams,
-        entries: Vec<Entry>,
-    ) -> Result<Self, WireError> {
-        sections::unpack(frame, params, &entries)
+    fn overflow_mut(&mut self) -> &mut Overflow {
+        &mut self.overflow
+    }
+
+    /// An entry takes a cell, or more in the list.
+    fn least_trimmed(params: &DLeftParams, entries: u64) -> u64 {
+        let loads = params.all_buckets() * u64::from(sections::LOAD_BITS);
+        (loads + entries * u64::from(params.cell_bits())) / 8
     }
 
     fn decoded_bytes(params: &DLeftParams) -> u64 {

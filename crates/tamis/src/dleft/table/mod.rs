@@ -8,7 +8,7 @@ use super::bucket::{Buckets, Cell, max_count};
 use super::choices::{Choice, Choices};
 use super::params::DLeftParams;
 use crate::bits::Line;
-use crate::entry::{Entry, Overflow};
+use crate::entry::{Entry, Overflow, order};
 use crate::identities::Table as _;
 use crate::spec::Full;
 
@@ -55,26 +55,18 @@ impl Table {
         Ok(new)
     }
 
-    /// All entries, in order of identity and value.
-    pub(super) fn entries(&self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = (0..self.params.all_buckets())
-            .flat_map(|bucket| {
-                self.cells(bucket).map(move |Cell { remainder, count, value }| {
-                    let identity = self.identity(bucket, remainder);
-                    Entry { identity, value, count }
-                })
-            })
-            .chain(self.overflow.entries().iter().copied())
-            .collect();
-        entries.sort_unstable_by_key(Entry::key);
-        entries.dedup_by(|next, cell| {
-            let same = next.key() == cell.key();
-            if same {
-                cell.count = cell.count.saturating_add(next.count);
-            }
-            same
-        });
-        entries
+    /// Adds all entries to `entries`, in order of identity and value.
+    fn list(&self, entries: &mut Vec<Entry>) {
+        let from = entries.len();
+        for bucket in 0..self.params.all_buckets() {
+            entries.extend(self.cells(bucket).map(|Cell { remainder, count, value }| Entry {
+                identity: self.identity(bucket, remainder),
+                value,
+                count,
+            }));
+        }
+        entries.extend_from_slice(self.overflow.entries());
+        order::put_in_order(entries, from, false);
     }
 
     pub(super) fn overflown(&self) -> &Overflow {
@@ -246,7 +238,7 @@ impl Table {
     pub(super) fn coarser(&self, params: DLeftParams, dropped: u32) -> Result<Self, Full> {
         let full = Full { keys: self.used, inserted: 0 };
         let mut table = Self::new(params).map_err(|_| full)?;
-        table.add_all(&self.entries(), dropped)?;
+        table.add_all(self.entries(), dropped)?;
         Ok(table)
     }
 
@@ -277,15 +269,19 @@ impl Table {
         left.extend_from_slice(self.overflow.entries());
         // In order, so that what finds no cell is appended to the overflow.
         left.sort_unstable_by_key(Entry::key);
-        table.add_all(&left, 0)?;
+        table.add_all(left.into_iter(), 0)?;
         Ok(table)
     }
 
     /// Adds entries, whose identities lose their lowest `dropped` bits. They may be in order: the
     /// choices of neighbours are far apart.
-    pub(super) fn add_all(&mut self, entries: &[Entry], dropped: u32) -> Result<(), Full> {
-        let shorter = |entry: &Entry| Entry { identity: entry.identity >> dropped, ..*entry };
-        entries.iter().try_for_each(|entry| self.put(shorter(entry), false))
+    pub(super) fn add_all(
+        &mut self,
+        mut entries: impl Iterator<Item = Entry>,
+        dropped: u32,
+    ) -> Result<(), Full> {
+        let shorter = |entry: Entry| Entry { identity: entry.identity >> dropped, ..entry };
+        entries.try_for_each(|entry| self.put(shorter(entry), false))
     }
 
     /// What one bucket holds.
@@ -307,11 +303,6 @@ impl Table {
     /// Makes these entries the overflow, unchanged.
     pub(super) fn set_overflow(&mut self, entries: Vec<Entry>) {
         self.overflow = Overflow::from_entries(entries);
-    }
-
-    /// The overflow, to write while a table is read.
-    pub(super) fn overflow_mut(&mut self) -> &mut Overflow {
-        &mut self.overflow
     }
 
     fn lines(&self, identity: u64, buckets: usize) -> u32 {

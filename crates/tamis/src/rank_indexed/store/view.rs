@@ -3,9 +3,13 @@
 use alloc::vec::Vec;
 use core::borrow::{Borrow, BorrowMut};
 
-use super::super::bucket::{Bucket, BucketMut, Cell};
+use super::super::bucket::{self, Bucket, BucketMut, Cell};
+use super::super::chains::Linked;
 use super::{LEVELS, Record, Store};
 use crate::bits::field;
+
+/// Buckets of up to this many cells are read in one pass: more than a plan gives any.
+const MOST_LINKED: usize = 128;
 
 /// A bucket of a store, to read or to write.
 #[derive(Clone, Copy)]
@@ -51,6 +55,59 @@ impl<S: Borrow<Store>> View<S> {
             let cells = store.shape.cells[record.level];
             (len + field::ones(store.words(), record.index, cells.into()), room + cells)
         })
+    }
+
+    /// Calls `take` with the location and the content of every cell, in order of location and
+    /// chain. Whether a chain goes on, which cannot be predicted, decides no branch.
+    #[inline]
+    pub(in super::super) fn for_each_cell(&self, mut take: impl FnMut(u32, Cell)) {
+        let base = self.base();
+        let mut next = [0_u8; MOST_LINKED];
+        let Some(cells) = self.link(base, &mut next) else {
+            let view = View { store: self.store.borrow(), number: self.number };
+            for location in (0..64).filter(|location| base >> location & 1 == 1) {
+                bucket::chain(view, location).for_each(|(_, cell)| take(location, cell));
+            }
+            return;
+        };
+        let (mut left, mut chain, mut at) = (base, 0, 0);
+        for _ in 0..cells {
+            take(left.trailing_zeros(), self.cell(at));
+            let next = u32::from(next[at as usize % MOST_LINKED]);
+            let ends = u32::from(next == 0);
+            left &= left.wrapping_sub(ends.into());
+            chain += ends;
+            at = if next == 0 { chain } else { next };
+        }
+    }
+
+    /// Writes the number of the next cell of its chain, or 0, for every cell. Returns how many
+    /// cells there are; `None` if there are too many.
+    #[inline]
+    fn link(&self, base: u64, next: &mut [u8; MOST_LINKED]) -> Option<u32> {
+        let store = self.store.borrow();
+        // Every set bit of the index owns a cell; those of the bits read so far.
+        let (mut cell, mut owned) = (0, base.count_ones());
+        for record in self.records() {
+            let (start, room) = (cell, store.shape.cells[record.level]);
+            let mut index = 0;
+            while cell < owned.min(start + room) {
+                let within = cell - start;
+                if within.is_multiple_of(64) {
+                    let at = record.index + u64::from(within);
+                    index = field::get(store.words(), at, (room - within).min(64));
+                }
+                let goes_on = index as u32 & 1;
+                *next.get_mut(cell as usize)? = (owned * goes_on) as u8;
+                owned += goes_on;
+                index >>= 1;
+                cell += 1;
+            }
+            if cell == owned {
+                break;
+            }
+        }
+        Some(cell)
     }
 
     /// The invariants of one bucket: as many records as the cells need, every owner before its
@@ -122,20 +179,37 @@ impl<S: BorrowMut<Store>> View<S> {
         len < room || self.extend()
     }
 
-    /// Fills an empty bucket: I0, and the cells in the order of their numbers, each with whether
-    /// its chain goes on. There must be room for them.
-    pub(in super::super) fn fill(&mut self, base: u64, cells: impl Iterator<Item = (Cell, bool)>) {
+    /// Fills an empty bucket: I0, and the cells in the order of their numbers. There must be room
+    /// for them.
+    pub(in super::super) fn fill(&mut self, base: u64, cells: &[Linked]) {
         self.set_base(base);
-        for (cell, (content, goes_on)) in (0..).zip(cells) {
-            self.set_cell(cell, content);
-            if goes_on {
-                self.set_goes_on(cell, true);
+        let mut left = cells;
+        let mut next = Some(self.store.borrow().record(0, self.number));
+        while let Some(record) = next.filter(|_| !left.is_empty()) {
+            let store = self.store.borrow_mut();
+            let room = store.shape.cells[record.level] as usize;
+            let (print, extra) = (store.shape.print, store.shape.extra);
+            let (here, rest) = left.split_at(room.min(left.len()));
+            let words = store.words_mut();
+            for (cells, at) in here.chunks(64).zip((record.index..).step_by(64)) {
+                let goes_on = |bits: u64, one: &Linked| bits << 1 | u64::from(one.1);
+                field::put(words, at, cells.len() as u32, cells.iter().rev().fold(0, goes_on));
             }
+            for (one, at) in here.iter().zip((record.prints..).step_by(print as usize)) {
+                field::put(words, at, print, one.0.print);
+            }
+            if extra > 0 {
+                for (one, at) in here.iter().zip((record.extras..).step_by(extra as usize)) {
+                    field::put(words, at, extra, one.0.extra);
+                }
+            }
+            left = rest;
+            next = store.extension(self.number, &record);
         }
     }
 
-    /// Borrows extensions until there is room for `cells` cells in all, or no extension is left;
-    /// returns the room.
+    /// Borrows extensions until an empty bucket has room for `cells` cells, or no extension is
+    /// left; returns the room.
     pub(in super::super) fn reserve(&mut self, cells: u32) -> u32 {
         loop {
             let (_, room) = self.len_and_room();

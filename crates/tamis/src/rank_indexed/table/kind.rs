@@ -4,15 +4,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::super::bucket::BucketMut as _;
+use super::super::chains::Chains;
 use super::super::params::RankParams;
 use super::super::{Variant, bucket, model, plan, sections};
 use super::{Cell, MAX_COPIES, Mode, Place, Table};
 use crate::address::{identity, reduce};
 use crate::bits::{Line, OutOfMemory, Words};
 use crate::digest::Digest;
-use crate::entry::{Entry, Overflow};
+use crate::entry::{Entry, Overflow, order};
 use crate::filter::{Count, Remove};
-use crate::identities::{self, Identities};
+use crate::identities::{self, CHUNK, Identities};
 use crate::spec::{
     Absent, Full, Goal, Invalid, InvalidParam, Kind, Lines, Operation, PlanError, Prediction,
     ResizeError, WireError, require,
@@ -246,14 +247,27 @@ impl<V: Variant> identities::Table for Table<V> {
         Ok(())
     }
 
-    fn for_each_entry(&self, take: &mut dyn FnMut(Entry)) {
-        let mut entries = Vec::new();
-        for bucket in 0..self.params.layout().buckets {
-            self.entries_of(bucket, &mut entries);
-            for &entry in &entries {
-                take(entry);
+    fn list_from(&self, part: u64, entries: &mut Vec<Entry>) -> Option<u64> {
+        for bucket in part..self.params.layout().buckets {
+            if entries.len() >= CHUNK {
+                return Some(bucket);
             }
+            self.list_bucket(bucket, entries);
         }
+        None
+    }
+
+    fn lay_out(&mut self, entries: impl Iterator<Item = Entry>) -> Result<(), Full> {
+        let per_bucket = self.params.identities_per_bucket();
+        let (mut entries, mut chains) = (entries.peekable(), Chains::default());
+        while let Some(first) = entries.peek() {
+            let bucket = first.identity / per_bucket;
+            let end = (bucket + 1) * per_bucket;
+            let of_bucket = core::iter::from_fn(|| entries.next_if(|entry| entry.identity < end));
+            self.lay_out_bucket(bucket, of_bucket, &mut chains)?;
+        }
+        self.reset_overflow_limit();
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -337,10 +351,10 @@ impl<V: Variant> identities::Table for Table<V> {
         let coarse = self.params.coarser(dropped).ok()?;
         // If no layout has room for all, the overflow takes what finds no cell.
         let params = coarse.with_room_for(self.used().saturating_add(other.used()));
-        Some(self.rebuilt(params, dropped).and_then(|mut table| {
-            table.add_all(other, other_dropped)?;
-            Ok(table)
-        }))
+        let is_set = V::MODE == Mode::Set;
+        let mine = order::coarser(self.entries(), dropped, is_set);
+        let theirs = order::coarser(other.entries(), other_dropped, is_set);
+        Some(self.built(params, order::merged(mine, theirs, is_set)))
     }
 
     fn sections(&self) -> Vec<Payload<'_>> {
@@ -351,12 +365,15 @@ impl<V: Variant> identities::Table for Table<V> {
         sections::decode(frame, params)
     }
 
-    fn unpack(
-        frame: &mut Frame<'_>,
-        params: RankParams,
-        entries: Vec<Entry>,
-    ) -> Result<Self, WireError> {
-        sections::unpack(frame, params, &entries)
+    fn overflow_mut(&mut self) -> &mut Overflow {
+        &mut self.overflow
+    }
+
+    /// An entry takes a cell at least, or more in the list.
+    fn least_trimmed(params: &RankParams, entries: u64) -> u64 {
+        let layout = params.layout();
+        let cell = u64::from(1 + layout.fingerprint + layout.extra);
+        (layout.buckets * u64::from(layout.locations) + entries * cell) / 8
     }
 
     fn decoded_bytes(params: &RankParams) -> u64 {

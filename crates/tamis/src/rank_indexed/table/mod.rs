@@ -7,13 +7,13 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use super::Variant;
-use super::bucket::{self, Bucket, BucketMut, Cell};
+use super::bucket::{self, BucketMut, Cell};
 use super::chains::{self, Chains};
 use super::params::RankParams;
 use super::plan::grown_capacity;
 use super::store::Store;
 use crate::bits::Words;
-use crate::entry::{Entry, Overflow, merged};
+use crate::entry::{Entry, Overflow, order};
 use crate::identities::Table as _;
 use crate::spec::{Full, ResizeError};
 
@@ -82,11 +82,6 @@ impl<V: Variant> Table<V> {
         let mut table = Self { params, variant, store, cells, overflow, grow_at, overflow_limit };
         table.reset_overflow_limit();
         table
-    }
-
-    /// The overflow, to write while a table is read.
-    pub(crate) fn overflow_mut(&mut self) -> &mut Overflow {
-        &mut self.overflow
     }
 
     /// Where an identity belongs.
@@ -234,106 +229,77 @@ impl<V: Variant> Table<V> {
 
     /// The same content under other params, whose universe is 2^`dropped` times smaller.
     pub(crate) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
+        self.built(params, order::coarser(self.entries(), dropped, V::MODE == Mode::Set))
+    }
+
+    /// A table of these entries, which come in order.
+    fn built(
+        &self,
+        params: RankParams,
+        entries: impl Iterator<Item = Entry>,
+    ) -> Result<Self, Full> {
         let full = Full { keys: self.used(), inserted: 0 };
         let mut table = Self::new(params).map_err(|_| full)?;
-        let (mut from, mut entries, mut chains) = (Vec::new(), Vec::new(), Chains::default());
-        let (mut bucket, per_bucket) = (0, params.identities_per_bucket());
-        let is_set = V::MODE == Mode::Set;
-        for number in 0..self.params.layout().buckets {
-            self.entries_of(number, &mut from);
-            // (They are in order, except in unchecked bytes.)
-            from.sort_unstable_by_key(Entry::key);
-            for &entry in &from {
-                let entry = Entry { identity: entry.identity >> dropped, ..entry };
-                if entry.identity - bucket * per_bucket >= per_bucket {
-                    table.lay_out_bucket(bucket, merged(&mut entries, is_set), &mut chains)?;
-                    entries.clear();
-                    bucket = entry.identity / per_bucket;
-                }
-                entries.push(entry);
-            }
-        }
-        table.lay_out_bucket(bucket, merged(&mut entries, is_set), &mut chains)?;
+        table.lay_out(entries)?;
         Ok(table)
     }
 
-    /// Lays entries, which must be in order, out in an empty table.
-    pub(crate) fn lay_out(&mut self, entries: &[Entry]) -> Result<(), Full> {
-        let per_bucket = self.params.identities_per_bucket();
-        let bucket = |entry: &Entry| entry.identity / per_bucket;
-        let mut chains = Chains::default();
-        let mut buckets = entries.chunk_by(|a, b| bucket(a) == bucket(b));
-        buckets
-            .try_for_each(|entries| self.lay_out_bucket(bucket(&entries[0]), entries, &mut chains))
-    }
-
     /// Lays the entries of a bucket, which must be in order, out in an empty bucket. What finds no
-    /// cell goes to the overflow, and nothing grows, so that a table that is read has the layout
-    /// that was written.
+    /// cell goes to the overflow.
     pub(super) fn lay_out_bucket(
         &mut self,
         number: u64,
-        entries: &[Entry],
+        entries: impl Iterator<Item = Entry>,
         chains: &mut Chains,
     ) -> Result<(), Full> {
-        let wanted = entries.iter().map(|entry| u64::from(chains::cells_of(entry, V::MODE)));
-        let wanted = wanted.sum::<u64>().min(u32::MAX.into()) as u32;
-        let room = self.store.bucket_mut(number).reserve(wanted);
         chains.clear();
+        let (mut room, mut can_extend) = (self.params.layout().level1, true);
         for entry in entries {
-            let room = room - chains.len();
+            let wanted = chains.len() + chains::cells_of(&entry, V::MODE);
+            if wanted > room && can_extend {
+                room = self.store.bucket_mut(number).reserve(wanted);
+                // The search for an extension is long where there is none.
+                can_extend = wanted <= room;
+            }
+            let most = room - chains.len();
             let place = self.place_in(number, entry.identity);
-            let left = chains.push((place.location, place.print), entry, V::MODE, room);
+            let left = chains.push((place.location, place.print), &entry, V::MODE, most);
             if left > 0 && !self.overflow.add(entry.identity, entry.value, left) {
                 return Err(Full { keys: self.used(), inserted: 0 });
             }
         }
-        self.store.bucket_mut(number).fill(chains.base(), chains.numbered());
         self.cells += u64::from(chains.len());
-        self.reset_overflow_limit();
+        let base = chains.base();
+        self.store.bucket_mut(number).fill(base, chains.numbered());
         Ok(())
     }
 
-    /// Adds all entries of another table, whose identities lose their lowest `dropped` bits.
-    pub(crate) fn add_all(&mut self, other: &Self, dropped: u32) -> Result<(), Full> {
-        let mut result = Ok(());
-        other.for_each_entry(&mut |entry| {
-            if result.is_ok() {
-                result = self.add(Entry { identity: entry.identity >> dropped, ..entry });
+    /// Adds what a bucket holds, the overflow included, to `entries`, in order.
+    pub(super) fn list_bucket(&self, number: u64, entries: &mut Vec<Entry>) {
+        let identities = self.identities_of(number);
+        let width = self.params.layout().fingerprint;
+        let from = entries.len();
+        self.store.bucket(number).for_each_cell(|location, Cell { print, extra }| {
+            let identity = identities.start + (u64::from(location) << width) + print;
+            let (value, count) = match V::MODE {
+                Mode::Counting => (0, extra + 1),
+                Mode::Multiset | Mode::Set | Mode::Map => (extra, 1),
+            };
+            // (Entries before are of other buckets.)
+            match entries.last_mut() {
+                Some(last) if (last.identity, last.value) == (identity, value) => {
+                    last.count += count;
+                }
+                _ => entries.push(Entry { identity, value, count }),
             }
         });
-        result
-    }
-
-    /// What a bucket holds, the overflow included, in order.
-    pub(crate) fn entries_of(&self, number: u64, entries: &mut Vec<Entry>) {
-        entries.clear();
-        let view = self.store.bucket(number);
-        let start = self.identities_of(number).start;
-        let width = self.params.layout().fingerprint;
-        let mut base = view.base();
-        while base != 0 {
-            let location = base.trailing_zeros();
-            base &= base - 1;
-            for (_, Cell { print, extra }) in bucket::chain(view, location) {
-                let identity = start + (u64::from(location) << width) + print;
-                let (value, count) = match V::MODE {
-                    Mode::Counting => (0, extra + 1),
-                    Mode::Multiset | Mode::Set | Mode::Map => (extra, 1),
-                };
-                match entries.last_mut() {
-                    Some(last) if (last.identity, last.value) == (identity, value) => {
-                        last.count += count;
-                    }
-                    _ => entries.push(Entry { identity, value, count }),
-                }
-            }
+        if self.overflow.is_empty() {
+            return;
         }
-        for entry in self.overflow.range(self.identities_of(number)) {
-            match entries.binary_search_by_key(&entry.key(), Entry::key) {
-                Ok(at) => entries[at].count = entries[at].count.saturating_add(entry.count),
-                Err(at) => entries.insert(at, *entry),
-            }
+        let overflown = self.overflow.range(identities);
+        if !overflown.is_empty() {
+            entries.extend_from_slice(overflown);
+            order::put_in_order(entries, from, false);
         }
     }
 
