@@ -2,6 +2,7 @@
 
 mod back;
 mod blocks;
+mod bulk;
 mod kind;
 mod pass;
 
