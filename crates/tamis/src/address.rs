@@ -134,7 +134,7 @@ impl Sections {
         (0..self.number).map(move |index| {
             let (start, size) = self.section(index);
             let product = (digest.0 as u32).wrapping_mul(SECTION_SALTS[index as usize]);
-            (start + ((product >> 16) * size >> 16)) as usize
+            (start + (((product >> 16) * size) >> 16)) as usize
         })
     }
 }

@@ -91,7 +91,7 @@ impl Split {
     }
 
     /// Calls `each` with every digest in turn, while the blocks of the next ones are fetched.
-    #[inline(always)]
+    #[inline]
     pub(super) fn ahead<W: Deref<Target = [u64]>>(
         &self,
         mut words: W,
@@ -257,7 +257,7 @@ mod tests {
         let split = Split::new(16, Sections { block: 256, number: 8 });
         for digest in (0..100).map(|key| Digest(Digest(key).word(0))) {
             split.insert(&mut ours, digest);
-            let block = ((digest.0 >> 32) * 16 >> 32) as usize;
+            let block = (((digest.0 >> 32) * 16) >> 32) as usize;
             for (word, salt) in theirs[block * 8..].iter_mut().zip(salts) {
                 *word |= 1 << ((digest.0 as u32).wrapping_mul(salt) >> 27);
             }

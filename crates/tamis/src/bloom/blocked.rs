@@ -20,11 +20,11 @@ use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 /// The section that holds the blocks.
 const ARRAY: u8 = 0;
 
-/// A blocked Bloom filter: all bits of a key are in one block, one in each of its sections, so that
-/// every question is one memory access and a few vector instructions.
+/// A blocked Bloom filter: all bits of a key are in one block, one in each of its sections, so
+/// that every question is one memory access and a few vector instructions.
 ///
-/// With blocks of 256 bits and eight hashes this is the split-block filter of Parquet: for a number
-/// of blocks that is a power of two, the same hashes set the same bits.
+/// With blocks of 256 bits and eight hashes this is the split-block filter of Parquet: for a
+/// number of blocks that is a power of two, the same hashes set the same bits.
 ///
 /// Blocks fill unevenly, and most false positives come from the fullest ones. At equal size the
 /// rate is therefore higher than a plain filter's. [`with_rate`](Self::with_rate) plans with the

@@ -15,9 +15,10 @@
 //!
 //! # Limits
 //!
-//! At most 2^48 positions and 64 hash functions (16 in a block of 512 bits, 8 in one of 256). Plain and blocked filters cannot
-//! remove. Keys beyond the planned number are always accepted, and the rate rises as the model
-//! says. No rate is below n / 2^64, because two keys may share a digest.
+//! At most 2^48 positions and 64 hash functions (16 in a block of 512 bits, 8 in one of 256).
+//! Plain and blocked filters cannot remove. Keys beyond the planned number are always accepted,
+//! and the rate rises as the model says. No rate is below n / 2^64, because two keys may share a
+//! digest.
 
 #[cfg(target_has_atomic = "64")]
 mod atomic;

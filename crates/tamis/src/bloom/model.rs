@@ -14,12 +14,13 @@
 //! [`probes`](crate::address::probes) imitates. The textbook form (1 - e^(-kn/m))^k ignores that X
 //! varies, and is too low for small m. Tested by `tests/library/rates.rs`.
 //!
-//! **Blocked.** The load of a block is binomial(n, 1/b). Each of the j keys in a block has one bit in
-//! each section. So given j the sections are independent, and a bit of a section of s bits is set
-//! with the chance 1 - (1 - 1/s)^j. A block with j keys answers yes to an absent key with the
-//! chance phi(j), the product of these over the k sections; the rate is the mean of phi over the
-//! loads. All bits of a key come from the low half of its digest, so that any of the j keys has
-//! the bits of an absent key with the chance 2^-32: together n / (2^32 b), which the rate includes.
+//! **Blocked.** The load of a block is binomial(n, 1/b). Each of the j keys in a block has one
+//! bit in each section. So given j the sections are independent, and a bit of a section of s bits
+//! is set with the chance 1 - (1 - 1/s)^j. A block with j keys answers yes to an absent key with
+//! the chance phi(j), the product of these over the k sections; the rate is the mean of phi over
+//! the loads. All bits of a key come from the low half of its digest, so that any of the j keys
+//! has the bits of an absent key with the chance 2^-32: together n / (2^32 b), which the rate
+//! includes.
 //!
 //! Every rate includes the digest floor n / 2^64.
 

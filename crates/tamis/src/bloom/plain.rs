@@ -21,8 +21,8 @@ use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 /// The section that holds the bit array.
 const ARRAY: u8 = 0;
 
-/// Words from which on batches fetch lines ahead. Smaller filters are in the cache of a core, where
-/// that takes longer than it saves.
+/// Words from which on batches fetch lines ahead. Smaller filters are in the cache of a core,
+/// where that takes longer than it saves.
 const LARGE: usize = 1 << 18;
 /// Positions that a batch looks at first: absent keys get past them once in four times.
 const FIRST: usize = 2;

@@ -10,11 +10,11 @@
 //! | identities | n gaps in a universe U | c n gaps in n (removed), c n gaps in U (inserted) |
 //! | positions, choices | as they are | none: a new snapshot |
 //!
-//! Each key of a blocked filter sets k different bits, and the share of set bits depends on nothing
-//! else: so blocked filters count as plain ones. In a block of a balanced kind, of B bits, a key
-//! sets B (1 - (1 - 1/B)^k) bits on average: a somewhat smaller load. Its snapshots count as those
-//! of blocked filters whose keys are spread evenly. For
-//! their deltas a small filter is built twice and compared (`balanced/replace.rs`).
+//! Each key of a blocked filter sets k different bits, and the share of set bits depends on
+//! nothing else: so blocked filters count as plain ones. In a block of a balanced kind, of B
+//! bits, a key sets B (1 - (1 - 1/B)^k) bits on average: a somewhat smaller load. Its snapshots
+//! count as those of blocked filters whose keys are spread evenly. For their deltas a small
+//! filter is built twice and compared (`balanced/replace.rs`).
 //!
 //! The replaced keys are random. The other keys keep their order, and a new key takes the position
 //! of the one that it replaces. The order matters to balanced kinds alone. These are built anew,
