@@ -116,7 +116,7 @@ impl Manifest {
                 return Err(Error::Signature("the manifest is not signed"));
             }
             Some(key) => {
-                key.verify(&signed(name, &bytes[..bytes.len() - SIGNED]), id, signature)?
+                key.verify(&signed(name, &bytes[..bytes.len() - SIGNED]), id, signature)?;
             }
             None if id != [0; ID_BYTES] => {
                 return Err(Error::Signature("the manifest is signed; give the publisher's key"));

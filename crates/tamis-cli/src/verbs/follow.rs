@@ -65,7 +65,7 @@ pub(crate) struct Follow {
 
 /// What a request gave, for programs.
 #[derive(Serialize)]
-struct Event<'a> {
+struct Told<'a> {
     event: &'static str,
     #[serde(skip_serializing_if = "Option::is_none", flatten)]
     step: Option<&'a Step>,
@@ -92,7 +92,7 @@ impl Follow {
             let error = result.as_ref().err().map(ToString::to_string);
             if self.json {
                 let step = result.as_ref().ok();
-                show::print(&serde_json::to_string(&Event { event, step, error })?)?;
+                show::print(&serde_json::to_string(&Told { event, step, error })?)?;
             } else {
                 self.tell(event, result.as_ref().ok())?;
             }
@@ -165,11 +165,10 @@ fn pause(seconds: u64, failures: u32) -> Result<Duration> {
 
 /// Writes what a scraper wants to know. It finds the old text or the new one.
 fn write_metrics(path: &Path, last: Option<&Step>, totals: Totals, is_up: bool) -> Result<()> {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     let mut add = |name: &str, kind: &str, help: &str, value: u64| {
-        text += &format!(
-            "# HELP tamis_follow_{name} {help}\n# TYPE tamis_follow_{name} {kind}\ntamis_follow_{name} {value}\n"
-        );
+        lines.push(format!("# HELP tamis_follow_{name} {help}\n"));
+        lines.push(format!("# TYPE tamis_follow_{name} {kind}\ntamis_follow_{name} {value}\n"));
     };
     add("up", "gauge", "Whether the last request succeeded.", is_up.into());
     if let Some(step) = last {
@@ -182,7 +181,7 @@ fn write_metrics(path: &Path, last: Option<&Step>, totals: Totals, is_up: bool) 
     add("fallbacks_total", "counter", "Snapshots taken where deltas failed.", totals.fallbacks);
     add("failures_total", "counter", "Requests that failed.", totals.failures);
     let new = path.with_extension("new");
-    fs::write(&new, text)
+    fs::write(&new, lines.concat())
         .and_then(|()| fs::rename(&new, path))
         .with_context(|| format!("cannot write {}", path.display()))
 }
