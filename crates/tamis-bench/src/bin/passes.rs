@@ -47,7 +47,7 @@ impl Least {
         let once = |_| {
             let start = processor_time();
             let result = black_box(work());
-            let took = processor_time() - start;
+            let took = processor_time().saturating_sub(start);
             drop(result);
             took.as_nanos()
         };
@@ -96,7 +96,7 @@ where
             first = start.clone();
             let begin = processor_time();
             first.merge(&other)?;
-            best = best.min((processor_time() - begin).as_nanos() as f64 / keys as f64);
+            best = best.min(processor_time().saturating_sub(begin).as_nanos() as f64 / keys as f64);
         }
         best
     };
@@ -112,7 +112,7 @@ where
         patched = old.clone();
         let begin = processor_time();
         delta.apply(&mut patched)?;
-        let took = processor_time() - begin;
+        let took = processor_time().saturating_sub(begin);
         apply = apply.min(took.as_nanos() as f64 / (2 * keys) as f64);
     }
     assert_eq!(patched.content_id(), new.content_id());

@@ -31,7 +31,7 @@ fn main() {
                 let time = || {
                     let before = processor_time();
                     AnyParams::plan(kind, &goal).expect("as before");
-                    (processor_time() - before).as_secs_f64() * 1e6
+                    processor_time().saturating_sub(before).as_secs_f64() * 1e6
                 };
                 ((0..rounds).map(|_| time()).fold(f64::INFINITY, f64::min), keys, rate)
             })

@@ -113,6 +113,7 @@ impl Words {
 
     /// The lines that hold the words, the last filled with zeros, if they are owned. This is
     /// quicker than a view of the words.
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
     #[inline]
     pub(crate) fn owned(&self) -> Option<&[Line]> {
         match &self.storage {
@@ -122,6 +123,7 @@ impl Words {
     }
 
     /// The same, to write. The zeros must stay.
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
     #[inline]
     pub(crate) fn owned_mut(&mut self) -> Option<&mut [Line]> {
         match &mut self.storage {

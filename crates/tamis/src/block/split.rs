@@ -61,6 +61,7 @@ impl Split {
     }
 
     /// The same for a part of the array, from block `first` on.
+    #[cfg(feature = "std")]
     pub(crate) fn part(&self, first: u64) -> Self {
         Self { first, ..*self }
     }
@@ -86,6 +87,7 @@ impl Split {
     }
 
     /// The least digest whose block is `block` or a later one, if there is one.
+    #[cfg(feature = "std")]
     pub(crate) fn first_digest(&self, block: u64) -> Option<u64> {
         u64::try_from((u128::from(block) << 64).div_ceil(self.number.into())).ok()
     }

@@ -99,6 +99,7 @@ pub struct Occupancy {
 
 impl Occupancy {
     /// `m` empty bins. Takes 8 (m + 1) bytes.
+    #[cfg(feature = "internals")] // For the report and the tests.
     pub fn new(m: usize) -> Self {
         Self::with_room(m as u64, m)
     }
