@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::iter;
 
-use tamis::wire::Header;
+use tamis::wire::{Encoding, Header};
 use tamis::{AnyFilter, Filter, Kind, Operation};
 
 /// There is not enough memory for the command.
@@ -65,8 +65,12 @@ pub(crate) fn to_identify(layer: &AnyFilter) -> u64 {
 
 /// What it takes to read a layer whose header says this, itself included.
 pub(crate) fn to_decode(header: &Header) -> u64 {
-    let decoded = header.sections.iter().map(|section| section.decoded);
-    decoded.fold(0, u64::saturating_add).saturating_mul(4).saturating_add(SPARE)
+    let decoded = header.sections.iter().map(|section| {
+        // What finds no cell while a table is built is listed.
+        let times = if section.encoding == Encoding::Packed { 8 } else { 4 };
+        section.decoded.saturating_mul(times)
+    });
+    decoded.fold(SPARE, u64::saturating_add)
 }
 
 /// What it takes to merge a layer into another, and to count what is distinct then.
