@@ -49,13 +49,15 @@ fn roles(bytes: &[u8]) -> Vec<u8> {
 fn check_round_trip(filter: &BlockedRank) {
     filter.validate().unwrap();
     let bytes = filter.encode().to_vec();
-    for copy in [BlockedRank::decode(&bytes, Limits::default()), open(&bytes)] {
-        let copy = copy.unwrap();
+    let copies = [BlockedRank::decode(&bytes, Limits::default()), open(&bytes)].map(Result::unwrap);
+    for copy in &copies {
         copy.validate().unwrap();
-        assert_eq!(&copy, filter);
-        assert_eq!((copy.used(), copy.overflow()), (filter.used(), filter.overflow()));
+        assert_eq!(copy, filter);
         assert_eq!(copy.encode().to_vec(), bytes);
     }
+    // (In the filter itself runs may be behind that would fit into their blocks.)
+    let [one, other] = copies.map(|copy| (copy.used(), copy.overflow()));
+    assert_eq!(one, other);
 }
 
 /// With all levels; empty, half full and full.
@@ -237,8 +239,8 @@ fn a_layout_that_lies_is_refused_by_name() {
         ("third_blocks", 0),
         ("third_blocks", held("third_blocks") / 2),
         ("third_locations", 0),
-        ("third_locations", 129),
-        ("third_cells", 129),
+        ("third_locations", 1 << 20),
+        ("third_cells", 1 << 20),
         ("third_fingerprint", held("second_fingerprint") - 1),
         ("third_fingerprint", 49),
         ("block", 0),
