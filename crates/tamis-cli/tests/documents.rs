@@ -115,6 +115,6 @@ fn the_golden_files_are_made_by_the_commands_beside_them() {
     let plain = |name: &String| Path::new(name).extension().is_some_and(|end| end == "tamis");
     for name in made.into_iter().filter(plain) {
         let frozen = fs::read(golden.join(&name)).expect("a golden file of this name");
-        assert_eq!(folder.read(&name), frozen, "{name} is made of other bytes now");
+        assert!(folder.read(&name) == frozen, "{name} is made of other bytes now");
     }
 }
