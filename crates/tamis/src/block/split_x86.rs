@@ -86,11 +86,11 @@ const fn lanes<const MOST: usize>(block: u32) -> [Lanes; MOST] {
     all
 }
 
-/// How blocks are cut: each section is a word,
+/// How blocks are cut: each section is a word. (Frozen: these are names.)
 const WORDS: u8 = 0;
-/// or one lane or several,
+/// Each section is one lane or several. (Frozen.)
 const EVEN: u8 = 1;
-/// or sections begin and end within lanes.
+/// Sections begin and end within lanes. (Frozen.)
 const UNEVEN: u8 = 2;
 
 /// The code for blocks with these sections.

@@ -272,8 +272,9 @@ pub(super) fn set_occupied(words: &mut [u64], location: u32, is_occupied: bool) 
 /// Set bit number `rank` of a word, alone; 0 if there are fewer.
 #[inline(always)]
 pub(super) fn nth(word: u64, rank: u32) -> u64 {
-    // The lowest and the highest bit of every byte.
+    // The lowest bit of every byte. Frozen.
     const LOW: u64 = 0x0101_0101_0101_0101;
+    // The highest bit of every byte. Frozen.
     const HIGH: u64 = LOW << 7;
     // How many bits are set in each byte, and then in it and all below.
     let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);

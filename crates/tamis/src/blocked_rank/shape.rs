@@ -16,7 +16,7 @@ pub(super) const MOST_WORDS: u32 = 512;
 pub(super) const MAX_WIDTH: u32 = 48;
 
 /// The fewest bits that a window has: a word from any byte on, less up to seven bits. Frozen.
-const WINDOW: u32 = 57;
+pub(super) const WINDOW: u32 = 57;
 
 /// How a block is cut, with what every operation needs, computed once.
 ///

@@ -11,15 +11,12 @@ use super::super::block::{self, Block, next_occupied, window};
 use super::super::dense::Dense;
 use super::super::line::Portable;
 use super::super::place::Cut;
-use super::super::shape::Shape;
+use super::super::shape::{Shape, WINDOW};
 use super::back::FULL;
 use super::blocks::{Blocks, Spread};
 use crate::bits::{field, low};
 use crate::entry::{Entry, order};
 use crate::spec::Full;
-
-/// The bits that a [`window`] has at least, or those up to the end of a block.
-const WINDOW: u32 = 57;
 
 /// The occupied locations of a block, in order.
 struct Occupied<'a> {
