@@ -58,8 +58,7 @@ pub(crate) struct Cli {
     /// Most memory that reading a filter may take [default: 1GiB, or three times the file's size]
     ///
     /// A few bytes may decode into a large filter. A file that would take more memory than this is
-    /// refused before it is read. Raise the limit for large packed files that you trust: unpacking
-    /// takes 24 bytes a key for kinds that keep identities.
+    /// refused before it is read. Raise the limit for large packed files that you trust.
     #[arg(long, global = true, value_name = "BYTES", value_parser = numbers::bytes)]
     limit: Option<u64>,
 }
