@@ -1,11 +1,14 @@
 //! `tamis`: set membership on the command line, in the fewest bits.
 
+mod growing;
+mod input;
 mod keys;
 mod mapped;
 mod numbers;
 mod progress;
 mod show;
 mod sizing;
+mod spool;
 mod store;
 mod target;
 mod verbs;

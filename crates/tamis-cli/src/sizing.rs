@@ -1,12 +1,11 @@
 //! The options that decide what a new filter is like: its kind and size, its hash function and
 //! seed.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tamis::{AnyFilter, AnyParams, Goal, HashId, Hasher, Kind, Label, Size};
+use tamis::{Goal, HashId, Hasher, Kind, Label, Size};
 
-use crate::keys::Keys;
 use crate::numbers;
 use crate::target::{PUBLIC, SECRET};
 
@@ -62,8 +61,7 @@ pub(crate) struct Sizing {
     )]
     margin: Option<f64>,
 
-    /// Keys to plan for, such as 10M or 1e6; may be left out if the keys come from regular files,
-    /// whose lines are then counted
+    /// Keys to plan for, such as 10M or 1e6; may be left out
     #[arg(
         id = "num_keys",
         long = "keys",
@@ -81,33 +79,43 @@ pub(crate) struct Sizing {
 impl Sizing {
     /// What is asked of a filter for `keys` keys.
     pub(crate) fn goal(&self, keys: u64) -> Goal {
+        self.goal_or(keys, DEFAULT_RATE)
+    }
+
+    /// As [`goal`](Self::goal), with another rate where none was given.
+    pub(crate) fn goal_or(&self, keys: u64, default_rate: f64) -> Goal {
         let size = match self.size {
             Measure { bits_per_key: Some(bits), .. } => Size::BitsPerKey(bits),
             Measure { memory: Some(bytes), .. } => Size::Memory(bytes),
             Measure { wire: Some(bytes), .. } => Size::Wire { bytes, margin: self.margin },
-            Measure { rate, .. } => Size::Rate(rate.unwrap_or(DEFAULT_RATE)),
+            Measure { rate, .. } => Size::Rate(rate.unwrap_or(default_rate)),
         };
         Goal::sized(keys, size).params(self.params.clone())
     }
 
-    /// How many keys are planned for: those of `--keys`, or the counted lines.
-    pub(crate) fn planned_keys(&self, keys: &Keys) -> Result<u64> {
-        match self.keys {
-            Some(planned) => Ok(planned),
-            None => keys.count()?.context(
-                "how many keys will come? The input can be read only once, so its lines cannot be \
-                 counted first; say it with --keys, for example --keys 10M",
-            ),
-        }
+    /// Whether the filter is as large as its keys need, rather than as an option says.
+    pub(crate) fn follows_keys(&self) -> bool {
+        self.size.memory.is_none() && self.size.wire.is_none()
     }
+}
 
-    /// An empty filter for these keys.
-    pub(crate) fn empty_filter(&self, hashing: &Hashing, keys: &Keys) -> Result<AnyFilter> {
-        let planned = self.planned_keys(keys)?;
-        let kind = self.kind.unwrap_or(Kind::Bloom);
-        let params = AnyParams::plan(kind, &self.goal(planned))?;
-        Ok(params.build(hashing.label(planned)?)?)
-    }
+/// Whether a filter may become larger than `--keys` says.
+#[derive(Args)]
+#[command(next_help_heading = "Size")]
+pub(crate) struct Fixed {
+    /// Stop with an error, and write nothing, when more keys come than --keys says. (Otherwise the
+    /// filter becomes larger; for that the digests of keys from a pipe are kept in a temporary
+    /// file, 8 bytes a key)
+    #[arg(long, requires = "num_keys")]
+    pub(crate) fixed: bool,
+}
+
+/// Why a key is one too many for `--fixed`.
+pub(crate) fn one_too_many(line: u64, capacity: u64) -> anyhow::Error {
+    anyhow!(
+        "line {line} is one key more than --keys {capacity}, and --fixed forbids it; say a larger \
+         --keys, or leave out --fixed"
+    )
 }
 
 /// Hash function and seed of a filter.
@@ -149,17 +157,17 @@ impl Hashing {
             .context("--seed: xxh3 takes 64 bits; use a smaller seed, or --hash sip13")
     }
 
-    /// The label of a filter for `planned` keys.
-    pub(crate) fn label(&self, planned: u64) -> Result<Label> {
-        // A capacity of 0 means that nothing was planned; then `info` could not say that the
-        // filter is crowded.
-        Ok(Label::planned(self.hasher()?, planned.max(1)))
-    }
-
     /// The widest permissions for a new file with such a filter in it.
     pub(crate) fn mode(&self) -> u32 {
         if self.random_seed { SECRET } else { PUBLIC }
     }
+}
+
+/// The label of a filter for `planned` keys.
+pub(crate) fn label(hasher: Hasher, planned: u64) -> Label {
+    // A capacity of 0 means that nothing was planned; then `info` could not say that the filter is
+    // crowded.
+    Label::planned(hasher, planned.max(1))
 }
 
 fn kind_parser() -> impl TypedValueParser<Value = Kind> {

@@ -5,26 +5,29 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use tamis::{AnyParams, Kind, Plan};
+use tamis::{AnyFilter, AnyParams, Digest, Hasher, Insert, Kind, Plan};
 
-use super::{Outcome, add};
+use super::Outcome;
 use crate::keys::Keys;
 use crate::progress::Progress;
-use crate::show;
+use crate::sizing::{Fixed, one_too_many};
+use crate::spool::Spool;
 use crate::target::Target;
 use crate::wishes::Wanted;
+use crate::{show, sizing};
 
 /// Build a filter from lines
 ///
 /// Inserts every line. The kind is `bloom` and the rate 1% unless options say otherwise; with
 /// --auto, or with needs and limits, it is the kind that meets them best (`tamis plan` shows all
-/// that do). More lines than planned are no error, but raise the rate above the one asked for.
+/// that do). Without --keys the filter is planned for all lines that come, also from a pipe.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   tamis build --rate 0.1% -o words.tamis /usr/share/dict/words
   tamis build --auto --ops insert,remove --rate 0.1% -o users.tamis users.txt
-  zcat urls.gz | tamis build --kind blocked --keys 10M --memory 16MiB -o urls.tamis")]
+  tamis build --csv email --rate 1e-4 -o mails.tamis users.csv.gz
+  crawl | tamis build --kind blocked -o urls.tamis")]
 pub(crate) struct Build {
     /// File to write the filter to; - is stdout
     #[arg(short, long, value_name = "FILTER")]
@@ -38,33 +41,84 @@ pub(crate) struct Build {
     wanted: Wanted,
 
     #[command(flatten)]
+    fixed: Fixed,
+
+    #[command(flatten)]
     keys: Keys,
 }
+
+/// What takes digests, some at a time.
+type Take<'a> = dyn FnMut(&[Digest]) -> Result<()> + 'a;
 
 impl Build {
     pub(crate) fn run(self) -> Result<Outcome> {
         self.keys.check(Some(&self.output))?;
         let target = Target::new(&self.output)?;
-        let Wanted { sizing, hashing, .. } = &self.wanted;
-        let planned = sizing.planned_keys(&self.keys)?;
-        let (params, label) = (self.plan(planned)?, hashing.label(planned)?);
-        let progress = Progress::quiet("building", self.keys.size());
-        let filter = if params.kind().can_insert() {
-            let mut filter = params.build(label)?;
-            add::insert_lines(&mut filter, &self.keys, progress)?;
-            filter
+        let hasher = self.wanted.hashing.hasher()?;
+        let said = self.wanted.sizing.keys;
+        let counted = if self.fixed.fixed { said } else { self.keys.count()? };
+        let filter = if let Some(lines) = counted {
+            let keys = self.planned(lines);
+            self.build(keys, hasher, |take| self.each_batch(hasher, take))?
         } else {
-            // This kind is built once, from all keys: they take eight bytes each meanwhile.
-            let mut digests = Vec::new();
-            self.keys.each_batch(label.hasher, progress, |batch| {
-                digests.extend(batch.digests);
-                Ok(ControlFlow::Continue(()))
+            let (mut spool, mut lines) = (Spool::default(), 0);
+            self.each_batch(hasher, &mut |digests| {
+                lines += digests.len() as u64;
+                spool.extend(digests)
             })?;
-            params.build_from(label, &digests)?
+            self.build(self.planned(lines), hasher, |take| spool.read(take))?
         };
         show::note_if_crowded(&filter);
-        target.write(&filter, hashing.mode())?;
+        target.write(&filter, self.wanted.hashing.mode())?;
         Ok(Outcome::Fine)
+    }
+
+    /// The keys to plan for: those that were said, or those that came, if they are more.
+    fn planned(&self, lines: u64) -> u64 {
+        let said = self.wanted.sizing.keys.unwrap_or(0);
+        if said > 0 && lines > said {
+            show::note(&format_args!(
+                "{lines} keys came, more than --keys {said}; the filter is planned for all of them"
+            ));
+        }
+        said.max(lines)
+    }
+
+    /// Hands on the digests of the input.
+    fn each_batch(&self, hasher: Hasher, take: &mut Take) -> Result<()> {
+        let most = self.wanted.sizing.keys.filter(|_| self.fixed.fixed);
+        let mut lines = 0;
+        let progress = Progress::quiet("building", self.keys.size());
+        self.keys.each_batch(hasher, progress, |batch| {
+            lines += batch.digests.len() as u64;
+            if let Some(most) = most.filter(|&most| lines > most) {
+                return Err(one_too_many(most + 1, most));
+            }
+            take(batch.digests)?;
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// The filter for `keys` keys, with all digests in it that `each` hands on.
+    fn build(
+        &self,
+        keys: u64,
+        hasher: Hasher,
+        each: impl FnOnce(&mut Take) -> Result<()>,
+    ) -> Result<AnyFilter> {
+        let (params, label) = (self.plan(keys)?, sizing::label(hasher, keys));
+        if params.kind().can_insert() {
+            let mut filter = params.build(label)?;
+            each(&mut |digests| Ok(filter.insert_many(digests)?))?;
+            return Ok(filter);
+        }
+        // This kind is built once, from all keys: they take eight bytes each meanwhile.
+        let mut all = Vec::new();
+        each(&mut |digests| {
+            all.extend(digests);
+            Ok(())
+        })?;
+        Ok(params.build_from(label, &all)?)
     }
 
     /// The layout: of the kind that was named, or of the one that meets the goal best.

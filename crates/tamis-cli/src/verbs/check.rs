@@ -79,6 +79,9 @@ impl Check {
             answers.resize(batch.digests.len(), false);
             filter.contains_many(batch.digests, &mut answers);
             facts.lines += batch.lines.len() as u64;
+            if let Some(header) = batch.header.filter(|_| print_lines) {
+                self.keys.write_line(out, header)?;
+            }
             for (line, &answer) in batch.lines.iter().zip(&answers) {
                 if answer == self.invert {
                     continue;

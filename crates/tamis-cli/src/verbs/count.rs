@@ -53,10 +53,11 @@ impl Count {
         let saturated = counters.max_count().saturating_add(1);
         let progress = Progress::printing("counting", self.keys.size());
         self.keys.print_batches(filter.hasher(), progress, |batch, out| {
-            for (line, &digest) in batch.lines.iter().zip(batch.digests) {
+            let lines = batch.lines.iter().zip(batch.keys);
+            for ((line, key), &digest) in lines.zip(batch.digests) {
                 let count = counters.count_digest(digest);
                 if self.json {
-                    let key = &String::from_utf8_lossy(self.keys.key(line));
+                    let key = &String::from_utf8_lossy(key);
                     serde_json::to_writer(&mut *out, &Fact { key, count })
                         .map_err(std::io::Error::from)?;
                     out.write_all(b"\n")?;

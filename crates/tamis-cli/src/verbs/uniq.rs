@@ -5,29 +5,39 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tamis::{Filter, Kind};
+use tamis::{AnyFilter, AnyParams, Filter, Hasher, Kind};
 
 use super::Outcome;
 use super::remove::cannot;
+use crate::growing::{Growing, Growth, START};
 use crate::keys::Keys;
 use crate::progress::Progress;
-use crate::sizing::{Hashing, Sizing};
-use crate::store::is_stdio;
+use crate::sizing::{Fixed, Hashing, Sizing};
+use crate::spool::Spool;
+use crate::store::{Loaded, is_stdio};
 use crate::target::Target;
-use crate::{show, store};
+use crate::{show, sizing, store};
 
 /// How many lines have their memory fetched before the first of them is looked up.
 const AHEAD: usize = 16;
+
+/// One new line in a million may be dropped.
+const DEFAULT_RATE: f64 = 1e-6;
 
 /// Print each line the first time it is seen
 ///
 /// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams. No
 /// line is ever printed twice. But a new line may be dropped, with probability --rate, because the
-/// filter takes it for one that it has seen: choose --rate with that in mind.
+/// filter takes it for one that it has seen. From a pipe the filter starts small and is built anew,
+/// twice as large, whenever it is full: the rate holds however many lines come. A filter that was
+/// loaded with --filter cannot grow; a note says if it has become too full to keep its rate.
 #[derive(Args)]
+#[command(mut_arg("rate", |arg| arg.help("Probability that a new line is dropped [default: 1e-6]")))]
+#[command(mut_arg("kind", |arg| arg.help("Kind of filter [default: blocked-rank]")))]
 #[command(after_help = "\
 Examples:
-  tamis uniq --rate 1e-6 urls.txt > distinct.txt
+  tamis uniq urls.txt > distinct.txt
+  tamis uniq --jsonl url events.jsonl.zst   # the first event of each url
   crawl | tamis uniq --filter seen.tamis -o seen.tamis   # only what no earlier run has seen")]
 pub(crate) struct Uniq {
     /// Start from this filter instead of an empty one: lines that it holds have been seen
@@ -49,6 +59,9 @@ pub(crate) struct Uniq {
     sizing: Sizing,
 
     #[command(flatten)]
+    fixed: Fixed,
+
+    #[command(flatten)]
     hashing: Hashing,
 
     #[command(flatten)]
@@ -62,15 +75,22 @@ impl Uniq {
         }
         self.keys.check(self.output.as_deref())?;
         let target = self.output.as_deref().map(Target::new).transpose()?;
-        let (mut filter, mode) = match &self.filter {
+        let hasher = self.hashing.hasher()?;
+        let empty = |keys| self.empty(hasher, keys);
+        let (seen, mode) = match &self.filter {
             Some(path) => {
                 store::one_stdin(path, &self.keys)?;
-                let loaded = store::load(path)?;
-                (loaded.filter, loaded.mode)
+                let Loaded { filter, mode, .. } = store::load(path)?;
+                let kind = filter.kind();
+                if !kind.can_insert() {
+                    bail!(cannot(kind, "take more keys", Kind::can_insert));
+                }
+                // Its keys are not known any more, so it cannot be built anew.
+                (Growing::new(filter, Growth::Crowds, &empty), mode)
             }
-            None => (self.sizing.empty_filter(&self.hashing, &self.keys)?, self.hashing.mode()),
+            None => (self.start(&empty)?, self.hashing.mode()),
         };
-        self.print_new(&mut filter)?;
+        let filter = self.print_new(seen)?;
         show::note_if_crowded(&filter);
         if let Some(target) = target {
             target.write(&filter, mode)?;
@@ -78,26 +98,61 @@ impl Uniq {
         Ok(Outcome::Fine)
     }
 
-    fn print_new(&self, filter: &mut tamis::AnyFilter) -> Result<()> {
-        let (hasher, kind) = (filter.hasher(), filter.kind());
-        let seen =
-            filter.as_insert().with_context(|| cannot(kind, "take more keys", Kind::can_insert))?;
+    /// The filter to begin with, and what it does when it is full.
+    fn start<'a>(&self, empty: &'a dyn Fn(u64) -> Result<AnyFilter>) -> Result<Growing<'a>> {
+        let said = self.sizing.keys;
+        if let (Some(keys), true) = (said, self.fixed.fixed) {
+            return Ok(Growing::new(empty(keys)?, Growth::Stops, empty));
+        }
+        if let Some(lines) = self.keys.count()? {
+            return Ok(Growing::new(empty(lines.max(said.unwrap_or(0)))?, Growth::Crowds, empty));
+        }
+        if self.sizing.follows_keys() {
+            let growth = Growth::Doubles(Spool::default());
+            return Ok(Growing::new(empty(said.unwrap_or(START))?, growth, empty));
+        }
+        let keys = said.context(
+            "how many keys will come? A filter whose size is given cannot grow; say --keys, for \
+             example --keys 10M, or give a --rate instead of the size",
+        )?;
+        Ok(Growing::new(empty(keys)?, Growth::Crowds, empty))
+    }
+
+    /// An empty filter for `keys` keys: `blocked-rank`, the smallest and quickest kind at the rates
+    /// that matter here, or where its rate does not reach, `rank-indexed`.
+    fn empty(&self, hasher: Hasher, keys: u64) -> Result<AnyFilter> {
+        let goal = self.sizing.goal_or(keys, DEFAULT_RATE);
+        let params = match self.sizing.kind {
+            Some(kind) => AnyParams::plan(kind, &goal)?,
+            None => AnyParams::plan(Kind::BlockedRank, &goal)
+                .or_else(|_| AnyParams::plan(Kind::RankIndexed, &goal))?,
+        };
+        Ok(params.build(sizing::label(hasher, keys))?)
+    }
+
+    fn print_new(&self, mut seen: Growing) -> Result<AnyFilter> {
         let progress = Progress::printing("reading", self.keys.size());
-        self.keys.print_batches(hasher, progress, |batch, out| {
+        let mut number = 0;
+        self.keys.print_batches(seen.filter.hasher(), progress, |batch, out| {
+            if let Some(header) = batch.header {
+                self.keys.write_line(out, header)?;
+            }
             for (lines, digests) in batch.lines.chunks(AHEAD).zip(batch.digests.chunks(AHEAD)) {
                 for &digest in digests {
-                    seen.prefetch(digest);
+                    seen.filter.prefetch(digest);
                 }
                 for (line, &digest) in lines.iter().zip(digests) {
+                    number += 1;
                     // Repeats are not inserted, so that the filter's number of keys is that of
                     // distinct lines.
-                    if !seen.contains_digest(digest) {
-                        seen.insert_digest(digest)?;
+                    if !seen.filter.contains_digest(digest) {
+                        seen.insert(digest, number)?;
                         self.keys.write_line(out, line)?;
                     }
                 }
             }
             Ok(ControlFlow::Continue(()))
-        })
+        })?;
+        Ok(seen.filter)
     }
 }

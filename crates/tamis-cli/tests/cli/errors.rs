@@ -67,10 +67,25 @@ fn kinds_that_are_built_once_have_no_deltas() {
 }
 
 #[test]
-fn an_input_that_cannot_be_counted_needs_keys() {
+fn a_stream_into_a_filter_of_given_size_needs_keys() {
     let folder = Folder::new();
-    folder.feed(&["build", "-o", "f"], "a\n").refused(&["--keys 10M"]);
-    folder.feed(&["uniq"], "a\n").refused(&["--keys 10M"]);
+    folder.feed(&["uniq", "--memory", "1MB"], "a\n").refused(&["--keys 10M", "--rate"]);
+    folder.feed(&["uniq", "--memory", "1MB", "--keys", "9"], "a\n").ok();
+    folder.feed(&["build", "--memory", "1MB", "-o", "f"], "a\n").ok();
+}
+
+#[test]
+fn fixed_filters_take_no_more_than_they_were_planned_for() {
+    let folder = Folder::new();
+    let words = ["line 11", "--keys 10", "--fixed"];
+    let build = ["build", "--keys", "10", "--fixed", "-o", "f"];
+    folder.feed(&build, numbers(11)).refused(&words);
+    folder.feed(&["build", "--fixed", "-o", "f"], "a\n").refused(&["--keys"]);
+    assert!(folder.names().is_empty());
+    folder.feed(&build, numbers(10)).ok();
+    let uniq = folder.feed(&["uniq", "--keys", "10", "--fixed"], numbers(10) + &numbers(12));
+    assert_eq!(uniq.code, Some(2));
+    assert!(uniq.stderr.contains("line 21") && uniq.stderr.contains("--keys 10"));
 }
 
 #[test]
@@ -223,7 +238,7 @@ fn an_endless_stream_is_refused_in_little_memory() {
         ("\"$0\" info /dev/zero", "/dev/zero: magic"),
         ("(cat f; yes) | \"$0\" inspect -", "stdin: end"),
         // A line without an end.
-        ("\"$0\" check f /dev/zero", "cannot read /dev/zero: a line is longer than"),
+        ("\"$0\" check --force f /dev/zero", "cannot read /dev/zero: a line is longer than"),
     ] {
         let run = Command::new("sh")
             .args(["-c", &format!("ulimit -v 400000; {command}"), TAMIS])

@@ -3,6 +3,7 @@
 mod errors;
 mod exchange;
 mod files;
+mod inputs;
 mod keys;
 mod pipes;
 mod plans;

@@ -62,7 +62,8 @@ fn a_crowded_table_says_so_and_loses_nothing() {
 fn more_lines_than_planned_are_noted() {
     let folder = Folder::new();
     folder.write("keys", numbers(100));
-    let run = folder.run(&["build", "--keys", "10", "-o", "f", "keys"]);
+    folder.feed(&["build", "--keys", "10", "-o", "f"], "").ok();
+    let run = folder.run(&["add", "f", "keys"]);
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.contains("holds 100 keys but was planned for 10"), "{}", run.stderr);
     let facts = folder.json(&["info", "--json", "f"]);
@@ -173,6 +174,32 @@ fn count_prints_multiplicities() {
         json.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect();
     assert_eq!(counts[0], serde_json::json!({"key": "a", "count": 2}));
     assert_eq!(counts[3], serde_json::json!({"key": "many", "count": null}));
+}
+
+#[test]
+fn streams_grow_and_lose_nothing() {
+    let folder = Folder::new();
+    // Past several sizes, and past what is kept in memory.
+    let lines = numbers(1_300_000);
+    folder.write("lines", &lines);
+    for keys in [&[][..], &["--keys", "1000"]] {
+        let run = folder.feed(&[&["uniq", "-o", "seen"], keys].concat(), &lines);
+        let printed = run.ok().lines().count();
+        // At 1e-6 one and a bit may be dropped; ten or more would be a wonder.
+        assert!((1_299_990..=1_300_000).contains(&printed), "{printed}");
+        assert_eq!(folder.ok(&["check", "-c", "seen", "lines"]), "1300000\n");
+        let facts = folder.json(&["info", "--json", "seen"]);
+        assert!(facts["keys"].as_u64() <= facts["capacity"].as_u64(), "{facts}");
+    }
+    // What is built from a pipe is what is built from a file, whatever the kind.
+    for kind in ["bloom", "blocked-rank", "compressed"] {
+        folder.ok(&["build", "--kind", kind, "-o", "counted", "lines"]);
+        folder.feed(&["build", "--kind", kind, "-o", "piped"], &lines).ok();
+        assert_eq!(folder.read("piped"), folder.read("counted"), "{kind}");
+    }
+    let more = folder.feed(&["build", "--keys", "1000", "-o", "more"], &lines);
+    assert!(more.stderr.contains("more than --keys 1000"), "{}", more.stderr);
+    assert_eq!(folder.json(&["info", "--json", "more"])["capacity"], 1_300_000);
 }
 
 #[test]

@@ -1,0 +1,294 @@
+//! Keys from files and stdin: lines or records, read in bounded memory and handed on in batches.
+
+mod csv;
+mod json;
+mod lines;
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek, Write};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use memchr::memchr_iter;
+use tamis::{Digest, Hasher};
+
+use self::lines::{Chunks, Ends, Rule};
+use crate::input::{self, Input, Trust, failed_to_open, failed_to_read};
+use crate::numbers;
+use crate::progress::Progress;
+use crate::show::{self, Output};
+use crate::store::{is_stdio, name};
+use crate::target::same_file;
+
+/// Lines handed on at once.
+const BATCH: usize = 1024;
+
+/// Where keys come from, and what part of a line is the key.
+#[derive(Args)]
+#[command(next_help_heading = "Keys")]
+#[group(skip)]
+pub(crate) struct Keys {
+    /// Lines end with NUL instead of a line feed
+    #[arg(short = '0', long)]
+    null: bool,
+
+    /// Lines may end with CR LF: one CR at the end of a line is not part of the key
+    #[arg(long, conflicts_with = "null")]
+    crlf: bool,
+
+    /// The key is field N of the line, counted from 1. A line with fewer fields has the empty key
+    #[arg(short, long, value_name = "N", allow_hyphen_values = true)]
+    field: Option<NonZeroUsize>,
+
+    /// Byte between fields, such as , or \x1f [default: TAB, and a comma with --csv]
+    #[arg(short, long, value_name = "BYTE", value_parser = numbers::byte)]
+    delimiter: Option<u8>,
+
+    /// The input is CSV with a header line, and the key is this column. Repeated, the key is all of
+    /// these columns, as a tuple is a key of the library
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["null", "crlf", "field"])]
+    csv: Vec<String>,
+
+    /// Each line is a JSON object, and the key is this field: the text of a string, or a number as
+    /// it is written. A dot leads into an object, such as user.id. Repeated, as --csv
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["null", "field", "delimiter", "csv"])]
+    jsonl: Vec<String>,
+
+    /// Take every byte of the input as it is: unpack nothing, refuse nothing
+    #[arg(long)]
+    force: bool,
+
+    /// Files with a key a line; - is stdin, and so is no file at all. Files that are compressed
+    /// (gzip, zstd, bzip2, xz) are unpacked, and UTF-16 behind its mark becomes UTF-8
+    #[arg(value_name = "KEYFILE", help_heading = None)]
+    files: Vec<PathBuf>,
+}
+
+/// Some lines or records, their keys, and the digests of these.
+pub(crate) struct Batch<'a> {
+    /// One a line.
+    pub(crate) digests: &'a [Digest],
+    /// Whole lines, without line ends.
+    pub(crate) lines: &'a [&'a [u8]],
+    /// One a line.
+    pub(crate) keys: &'a [Cow<'a, [u8]>],
+    /// The header line of the records, before the first of them.
+    pub(crate) header: Option<&'a [u8]>,
+    /// The input has no more lines ready: flush the output, somebody may be waiting for it.
+    pub(crate) pause: bool,
+}
+
+impl Keys {
+    /// The byte at the end of a line.
+    fn separator(&self) -> u8 {
+        if self.null { 0 } else { b'\n' }
+    }
+
+    fn trust(&self) -> Trust {
+        match (self.force, self.null) {
+            (true, _) => Trust::Bytes,
+            (false, true) => Trust::Nuls,
+            (false, false) => Trust::Text,
+        }
+    }
+
+    /// Whether stdin is one of the inputs.
+    pub(crate) fn use_stdin(&self) -> bool {
+        self.inputs().any(is_stdio)
+    }
+
+    /// Refuses what is bound to fail, before any key is read: missing inputs, stdin named twice,
+    /// and an output that is also an input, because its keys would be overwritten. `output` need
+    /// not exist.
+    pub(crate) fn check(&self, output: Option<&Path>) -> Result<()> {
+        if self.delimiter.is_some() && self.field.is_none() && self.csv.is_empty() {
+            bail!("--delimiter stands between fields; say which with --field N or --csv COLUMN");
+        }
+        if self.inputs().filter(|path| is_stdio(path)).count() > 1 {
+            bail!("stdin can be read only once; name - once");
+        }
+        let output = output.and_then(|path| fs::metadata(path).ok()).filter(fs::Metadata::is_file);
+        for path in self.inputs() {
+            let facts = if is_stdio(path) {
+                input::open(path).ok().and_then(|file| file.metadata().ok())
+            } else {
+                Some(readable(path)?)
+            };
+            if facts.zip(output.as_ref()).is_some_and(|(facts, output)| same_file(&facts, output)) {
+                bail!("{} holds keys to be read, and the filter would take its place", name(path));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many lines there are; `None` if an input can be read only once, or would have to be
+    /// unpacked or taken apart for it.
+    pub(crate) fn count(&self) -> Result<Option<u64>> {
+        if !self.csv.is_empty() {
+            return Ok(None);
+        }
+        let mut progress = Progress::quiet("counting", self.size());
+        let mut lines = 0;
+        for path in self.inputs() {
+            // A pipe is not even opened: its first bytes would be lost.
+            if !input::open(path)?.metadata().is_ok_and(|facts| facts.is_file()) {
+                return Ok(None);
+            }
+            let mut input = Input::open(path, self.trust())?;
+            if input.plain {
+                let mut chunks = Chunks::new(&mut input.bytes, self.separator());
+                while let Some(chunk) = chunks.next().with_context(|| failed_to_read(path))? {
+                    lines += memchr_iter(self.separator(), chunk).count() as u64;
+                    lines += u64::from(!chunk.ends_with(&[self.separator()]));
+                    progress.advance(chunk.len() as u64);
+                }
+            }
+            let plain = input.plain;
+            // A redirected stdin is read again from where it stood.
+            input.rewind()?;
+            if !plain {
+                return Ok(None);
+            }
+        }
+        Ok(Some(lines))
+    }
+
+    /// Bytes of all inputs together, if all are regular files.
+    pub(crate) fn size(&self) -> Option<u64> {
+        let size = |path: &Path| {
+            if is_stdio(path) {
+                let mut file = input::open(path).ok()?;
+                let facts = file.metadata().ok().filter(fs::Metadata::is_file)?;
+                return Some(facts.len().saturating_sub(file.stream_position().ok()?));
+            }
+            let facts = fs::metadata(path).ok()?;
+            facts.is_file().then_some(facts.len())
+        };
+        self.inputs().map(size).sum()
+    }
+
+    /// Hands every line to `take`, batch after batch, until it breaks off.
+    pub(crate) fn each_batch(
+        &self,
+        hasher: Hasher,
+        mut progress: Progress,
+        mut take: impl FnMut(&Batch) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut digests = Vec::with_capacity(BATCH);
+        let warned = Cell::new(false);
+        for (index, path) in self.inputs().enumerate() {
+            let Input { bytes, live, read, .. } = Input::open(path, self.trust())?;
+            let mut seen = 0;
+            let mut hand_on = |some: &Piece| {
+                progress.advance(read.get() - seen);
+                seen = read.get();
+                digests.clear();
+                digests.extend(some.keys.iter().map(|key| hasher.digest_bytes(key)));
+                take(&Batch {
+                    digests: &digests,
+                    lines: some.lines,
+                    keys: some.keys,
+                    header: some.header.filter(|_| index == 0),
+                    pause: live && some.last,
+                })
+            };
+            let flow = if self.csv.is_empty() {
+                let ends = Ends { separator: self.separator(), crlf: self.crlf, warned: &warned };
+                lines::each_line(bytes, path, &ends, &self.rule(), &mut hand_on)?
+            } else {
+                let delimiter = self.delimiter.unwrap_or(b',');
+                csv::each_record(bytes, path, delimiter, &self.csv, &mut hand_on)?
+            };
+            if flow.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`each_batch`](Self::each_batch), for a verb that prints lines: `take` also gets
+    /// standard output, which is flushed where the input pauses and at the end.
+    pub(crate) fn print_batches(
+        &self,
+        hasher: Hasher,
+        progress: Progress,
+        mut take: impl FnMut(&Batch, &mut BufWriter<Output>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut out = show::output();
+        self.each_batch(hasher, progress, |batch| {
+            let flow = take(batch, &mut out)?;
+            if batch.pause {
+                out.flush()?;
+            }
+            Ok(flow)
+        })?;
+        Ok(out.flush()?)
+    }
+
+    /// Prints a line as it was read.
+    pub(crate) fn write_line(&self, out: &mut impl Write, line: &[u8]) -> io::Result<()> {
+        out.write_all(line)?;
+        out.write_all(&[self.separator()])
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let stdin = self.files.is_empty().then_some(Path::new("-"));
+        self.files.iter().map(PathBuf::as_path).chain(stdin)
+    }
+
+    /// What of a line is the key.
+    fn rule(&self) -> Rule<'_> {
+        match self.field {
+            _ if !self.jsonl.is_empty() => Rule::Json(&self.jsonl),
+            Some(number) => Rule::Field(number.get(), self.delimiter.unwrap_or(b'\t')),
+            None => Rule::Line,
+        }
+    }
+}
+
+/// Some lines and their keys, as a reader of files hands them on.
+struct Piece<'a> {
+    lines: &'a [&'a [u8]],
+    keys: &'a [Cow<'a, [u8]>],
+    /// The header line, in the first of a file.
+    header: Option<&'a [u8]>,
+    /// Nothing more is ready.
+    last: bool,
+}
+
+/// What takes them.
+type HandOn<'a> = dyn FnMut(&Piece<'_>) -> Result<ControlFlow<()>> + 'a;
+
+/// The key of several columns: as a tuple of the library, for each its length as a `u64`, then its
+/// bytes. One column is the key itself.
+fn joined<'a>(parts: impl ExactSizeIterator<Item = Cow<'a, [u8]>>) -> Cow<'a, [u8]> {
+    let several = parts.len() > 1;
+    let mut parts = parts.peekable();
+    if !several {
+        return parts.next().unwrap_or_default();
+    }
+    let mut key = Vec::new();
+    for part in parts {
+        key.extend((part.len() as u64).to_le_bytes());
+        key.extend(&*part);
+    }
+    key.into()
+}
+
+/// What a file of keys is, if it can be read.
+fn readable(path: &Path) -> Result<fs::Metadata> {
+    let facts = fs::metadata(path).with_context(|| failed_to_open(path))?;
+    if facts.is_dir() {
+        bail!("{} is a directory; give files of keys", path.display());
+    }
+    // Opening a pipe would take the place of the reader that its writer waits for.
+    if facts.is_file() {
+        File::open(path).with_context(|| failed_to_open(path))?;
+    }
+    Ok(facts)
+}
