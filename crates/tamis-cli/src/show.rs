@@ -124,6 +124,15 @@ pub(crate) fn table() -> Table {
     table
 }
 
+/// As [`table`], for prose: where there is no terminal, as wide as most of them are.
+pub(crate) fn narrow_table() -> Table {
+    let mut table = table();
+    if !stdout().is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(80);
+    }
+    table
+}
+
 /// Prints a table whose columns `numbers` are aligned to the right.
 pub(crate) fn print_table(mut table: Table, numbers: std::ops::Range<usize>) -> Result<()> {
     for column in numbers {

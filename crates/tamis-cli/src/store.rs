@@ -56,6 +56,14 @@ fn read(path: &Path) -> Result<Loaded> {
     }
 }
 
+/// Bytes of a file that are read and checked in the blink of an eye.
+const SMALL: u64 = 64 << 20;
+
+/// Whether a path names a regular file that takes a while to read.
+pub(crate) fn is_large(path: &Path) -> bool {
+    !is_stdio(path) && fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() > SMALL)
+}
+
 /// Maps a filter and answers from the file in place; only its header is checked.
 pub(crate) fn open_in_place(path: &Path) -> Result<AnyFilter> {
     let open = || -> Result<_> {

@@ -83,6 +83,18 @@ pub(crate) struct Batch<'a> {
     pub(crate) pause: bool,
 }
 
+impl<'a> Batch<'a> {
+    /// Keys that are lines of their own. `digests` is where their digests go.
+    pub(crate) fn of_keys(
+        keys: &'a [&'a [u8]],
+        hasher: Hasher,
+        digests: &'a mut Vec<Digest>,
+    ) -> Self {
+        digests.extend(keys.iter().map(|key| hasher.digest_bytes(key)));
+        Self { digests, lines: keys, keys: &[], header: None, pause: false }
+    }
+}
+
 impl Keys {
     /// The byte at the end of a line.
     fn separator(&self) -> u8 {

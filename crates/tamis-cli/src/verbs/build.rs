@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use tamis::{AnyFilter, AnyParams, Digest, Hasher, Insert, Kind, Plan};
 
@@ -46,6 +46,9 @@ pub(crate) struct Build {
     #[command(flatten)]
     keys: Keys,
 }
+
+/// A filter that answers yes for more absent keys than this is of no use.
+const USELESS: f64 = 0.5;
 
 /// What takes digests, some at a time.
 type Take<'a> = dyn FnMut(&[Digest]) -> Result<()> + 'a;
@@ -128,11 +131,21 @@ impl Build {
             None if !self.auto && self.wanted.wishes.is_empty() => Some(Kind::Bloom),
             kind => kind,
         };
-        if let Some(kind) = kind {
-            return Ok(Plan::of(kind, &goal)?.params);
+        let plan = match kind {
+            Some(kind) => Plan::of(kind, &goal)?,
+            None => {
+                let best = tamis::choose(&goal)?.swap_remove(0);
+                show::note(&format_args!("{}: {}", best.params.kind().name(), best.reason));
+                best
+            }
+        };
+        if keys > 0 && plan.predicted.rate > USELESS {
+            bail!(
+                "such a filter for {keys} keys would answer yes for {} of absent keys; give it \
+                 more memory, or say a --rate",
+                show::rate(plan.predicted.rate)
+            );
         }
-        let best = tamis::choose(&goal)?.swap_remove(0);
-        show::note(&format_args!("{}: {}", best.params.kind().name(), best.reason));
-        Ok(best.params)
+        Ok(plan.params)
     }
 }

@@ -1,5 +1,7 @@
 //! `tamis check`: which lines may be in the set?
 
+use std::ffi::OsString;
+use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -9,8 +11,9 @@ use serde::Serialize;
 use tamis::Filter;
 
 use super::Outcome;
-use crate::keys::Keys;
+use crate::keys::{Batch, Keys};
 use crate::progress::Progress;
+use crate::show::Output;
 use crate::{show, store};
 
 /// Print the lines that may be in the set
@@ -21,6 +24,7 @@ use crate::{show, store};
 #[command(after_help = "\
 Examples:
   tamis check words.tamis text.txt          # lines that are probably words
+  tamis check words.tamis --key tamis       # one key; the exit status tells
   tamis check -v -d, -f2 seen.tamis log.csv # lines whose second field is certainly new")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Check {
@@ -44,12 +48,21 @@ pub(crate) struct Check {
     #[arg(long)]
     json: bool,
 
-    /// Answer from the file in place, without reading and checking all of it first
+    /// Answer from the file in place, without reading and checking all of it first [default: for
+    /// files above 64 MiB]
     ///
     /// The file must not be changed or cut while it is in use; otherwise answers may be wrong, or
     /// a signal ends the program. (Verbs of tamis replace files by renaming, which does no harm.)
     #[arg(long)]
     mmap: bool,
+
+    /// Read and check the whole file first, however large
+    #[arg(long, conflicts_with = "mmap")]
+    read: bool,
+
+    /// Ask for this key, and for no lines; may be repeated
+    #[arg(long, value_name = "KEY", conflicts_with = "files", allow_hyphen_values = true)]
+    key: Vec<OsString>,
 
     #[command(flatten)]
     keys: Keys,
@@ -63,19 +76,21 @@ struct Facts {
 
 impl Check {
     pub(crate) fn run(self) -> Result<Outcome> {
-        store::one_stdin(&self.filter, &self.keys)?;
-        self.keys.check(None)?;
-        let filter = if self.mmap {
+        if self.key.is_empty() {
+            store::one_stdin(&self.filter, &self.keys)?;
+            self.keys.check(None)?;
+        }
+        let in_place = self.mmap || (!self.read && store::is_large(&self.filter));
+        let filter = if in_place {
             store::open_in_place(&self.filter)?
         } else {
             store::load(&self.filter)?.filter
         };
         let print_lines = !(self.count || self.quiet || self.json);
         let progress = if print_lines { Progress::printing } else { Progress::quiet };
-        let progress = progress("checking", self.keys.size());
         let mut facts = Facts::default();
         let mut answers = Vec::new();
-        self.keys.print_batches(filter.hasher(), progress, |batch, out| {
+        let mut take = |batch: &Batch, out: &mut BufWriter<Output>| {
             answers.resize(batch.digests.len(), false);
             filter.contains_many(batch.digests, &mut answers);
             facts.lines += batch.lines.len() as u64;
@@ -95,7 +110,16 @@ impl Check {
                 return Ok(ControlFlow::Break(()));
             }
             Ok(ControlFlow::Continue(()))
-        })?;
+        };
+        if self.key.is_empty() {
+            let progress = progress("checking", self.keys.size());
+            self.keys.print_batches(filter.hasher(), progress, take)?;
+        } else {
+            let keys: Vec<_> = self.key.iter().map(|key| key.as_encoded_bytes()).collect();
+            let mut out = show::output();
+            let _ = take(&Batch::of_keys(&keys, filter.hasher(), &mut Vec::new()), &mut out)?;
+            out.flush()?;
+        }
         if self.json {
             show::print_json(&facts)?;
         } else if self.count {

@@ -113,7 +113,8 @@ impl Facts {
 
 /// Turn a filter into the next version with a delta
 ///
-/// All or nothing: a delta for another filter, or a damaged one, is an error and changes nothing.
+/// All or nothing: a delta for another filter, or a damaged one, is an error and changes nothing. A
+/// delta whose result FILTER already is has nothing to do.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -146,6 +147,11 @@ impl Patch {
         let Loaded { mut filter, mode, .. } = store::load(&self.filter)?;
         for path in &self.deltas {
             let delta = load_delta(path)?;
+            if filter.content_id() == delta.result() {
+                let (filter, delta) = (store::name(&self.filter), store::name(path));
+                show::note(&format_args!("{filter} already is the result of {delta}"));
+                continue;
+            }
             delta.apply(&mut filter).with_context(|| store::name(path))?;
         }
         target.write(&filter, mode)?;

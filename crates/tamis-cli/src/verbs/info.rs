@@ -1,6 +1,6 @@
 //! `tamis info`: what a filter is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -12,18 +12,19 @@ use super::{Outcome, diff};
 use crate::store::Loaded;
 use crate::{show, store};
 
-/// Print what a filter is and how full it is, or what a delta does
+/// Print what filters are and how full they are, or what deltas do
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   tamis info words.tamis
-  tamis info --json words.tamis | jq .predicted_rate")]
+  tamis info --json words.tamis | jq .predicted_rate
+  tamis info monday.tamis tuesday.delta")]
 pub(crate) struct Info {
-    /// Filter to describe; - is stdin
-    #[arg(value_name = "FILTER")]
-    filter: PathBuf,
+    /// Filters or deltas to describe; - is stdin
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
 
-    /// Print JSON
+    /// Print a JSON object for each
     #[arg(long)]
     json: bool,
 }
@@ -52,21 +53,22 @@ struct Facts {
 
 impl Info {
     pub(crate) fn run(self) -> Result<Outcome> {
-        if let Some(delta) = diff::facts_of(&self.filter)? {
-            if self.json {
-                show::print_json(&delta)?;
-            } else {
-                delta.print()?;
+        for (number, path) in self.files.iter().enumerate() {
+            if self.files.len() > 1 && !self.json {
+                let gap = if number == 0 { "" } else { "\n" };
+                show::print(&format_args!("{gap}{}:", store::name(path)))?;
             }
-            return Ok(Outcome::Fine);
-        }
-        let facts = Facts::new(&store::load(&self.filter)?);
-        if self.json {
-            show::print_json(&facts)?;
-        } else {
-            facts.print()?;
+            self.print(path)?;
         }
         Ok(Outcome::Fine)
+    }
+
+    fn print(&self, path: &Path) -> Result<()> {
+        if let Some(delta) = diff::facts_of(path)? {
+            return if self.json { show::print_json(&delta) } else { delta.print() };
+        }
+        let facts = Facts::new(&store::load(path)?);
+        if self.json { show::print_json(&facts) } else { facts.print() }
     }
 }
 

@@ -41,7 +41,6 @@ use crate::{numbers, store};
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     after_help = "\
 Examples:
   tamis demo

@@ -164,41 +164,39 @@ impl Candidate {
     }
 }
 
+/// What the columns are.
+const LEGEND: &str = "\
+(bits/key in memory, wire in a file; insert, hit, miss: blocks, which are cache
+lines, that each reads; --json and --kind KIND print the params)";
+
 fn print_table(candidates: &[Candidate]) -> Result<()> {
     let mut table = show::table();
     let deltas = candidates.iter().any(|one| one.predicted.delta_bytes.is_some());
-    let mut header = vec![
-        "kind",
-        "rate",
-        "bits/key",
-        "wire b/key",
-        "blk/insert",
-        "blk/hit",
-        "blk/miss",
-        "snapshot",
-    ];
+    let mut header = vec!["kind", "rate", "bits/key", "wire", "insert", "hit", "miss", "snapshot"];
     header.extend(deltas.then_some("delta"));
     let numbers = header.len();
-    header.push("params");
     table.set_header(header);
-    for Candidate { kind, params, predicted, .. } in candidates {
-        let params: Vec<_> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    for Candidate { kind, predicted, .. } in candidates {
         let mut row = vec![
             (*kind).to_owned(),
             show::rate(predicted.rate),
             format!("{:.3}", predicted.bits_per_key),
-            format!("{:.3}", predicted.wire_bits_per_key),
+            format!("{:.2}", predicted.wire_bits_per_key),
             format!("{:.2}", predicted.blocks_per_insert),
             format!("{:.2}", predicted.blocks_per_hit),
             format!("{:.2}", predicted.blocks_per_miss),
             show::short_bytes(predicted.snapshot_bytes),
         ];
         row.extend(predicted.delta_bytes.map(show::short_bytes));
-        row.push(params.join(" "));
         table.add_row(row);
     }
     show::print_table(table, 1..numbers)?;
-    let mut reasons = show::table();
+    show::print(&LEGEND)?;
+    if let [Candidate { params, .. }] = candidates {
+        let params: Vec<_> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        show::print(&format_args!("\nparams: {}", params.join(" ")))?;
+    }
+    let mut reasons = show::narrow_table();
     for candidate in candidates {
         if let Some(reason) = candidate.reason {
             reasons.add_row([candidate.kind, reason]);

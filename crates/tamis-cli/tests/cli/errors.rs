@@ -75,6 +75,15 @@ fn a_stream_into_a_filter_of_given_size_needs_keys() {
 }
 
 #[test]
+fn useless_filters_are_not_built() {
+    let folder = Folder::new();
+    let build = ["build", "--bits-per-key", "0.1", "-o", "f"];
+    folder.feed(&build, numbers(100)).refused(&["100 keys", "% of absent keys", "--rate"]);
+    folder.feed(&["build", "--keys", "0", "-o", "f"], numbers(100));
+    assert_eq!(folder.json(&["info", "--json", "f"])["capacity"], 100);
+}
+
+#[test]
 fn fixed_filters_take_no_more_than_they_were_planned_for() {
     let folder = Folder::new();
     let words = ["line 11", "--keys 10", "--fixed"];

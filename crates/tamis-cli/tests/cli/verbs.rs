@@ -29,7 +29,7 @@ fn sizes_are_met() {
     };
     assert_eq!(bits(&["--bits-per-key", "12"]), 120_000);
     assert_eq!(bits(&["--memory", "8KiB"]), 65_536);
-    assert_eq!(bits(&["--param", "bits=4096", "--memory", "8KiB"]), 4_096);
+    assert_eq!(bits(&["--param", "bits=60000", "--memory", "8KiB"]), 60_000);
     assert_eq!(bits(&["--rate", "1%"]), bits(&[]), "1% is the default");
     assert!(bits(&["--rate", "0.1%"]) > bits(&["--rate", "1%"]));
 }
@@ -174,6 +174,26 @@ fn count_prints_multiplicities() {
         json.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect();
     assert_eq!(counts[0], serde_json::json!({"key": "a", "count": 2}));
     assert_eq!(counts[3], serde_json::json!({"key": "many", "count": null}));
+}
+
+#[test]
+fn check_asks_for_keys_that_are_named() {
+    let folder = Folder::new();
+    folder.feed(&["build", "--rate", "1e-9", "-o", "f"], "a\n-b\n").ok();
+    assert_eq!(folder.ok(&["check", "f", "--key", "a", "--key", "c", "--key", "-b"]), "a\n-b\n");
+    assert_eq!(folder.run(&["check", "f", "--key", "c"]).code, Some(1));
+    assert_eq!(folder.ok(&["check", "-v", "f", "--key", "c"]), "c\n");
+    folder.run(&["check", "f", "--key", "a", "keys"]).refused(&["--key"]);
+}
+
+#[test]
+fn info_takes_several_files() {
+    let folder = Folder::new();
+    folder.feed(&["build", "-o", "f"], "a\n").ok();
+    folder.feed(&["build", "-o", "g"], "b\n").ok();
+    let both = folder.ok(&["info", "f", "g"]);
+    assert!(both.starts_with("f:\nkind") && both.contains("\n\ng:\nkind"), "{both}");
+    assert_eq!(folder.ok(&["info", "--json", "f", "g"]).matches("content_id").count(), 2);
 }
 
 #[test]
@@ -395,9 +415,11 @@ fn every_help_has_an_example() {
     let verbs = verbs.lines().filter_map(|line| line.strip_prefix("  "));
     let verbs: Vec<_> = verbs.filter(|line| !line.starts_with(' ')).collect();
     assert!(verbs.len() > 20, "{verbs:?}");
-    for verb in verbs.iter().filter_map(|line| line.split_whitespace().next()) {
+    let verbs = verbs.iter().filter_map(|line| line.split_whitespace().next());
+    for verb in verbs.filter(|verb| *verb != "help") {
         let help = folder.ok(&[verb, "--help"]);
         assert!(help.contains("Example") && help.contains(&format!("tamis {verb}")), "{help}");
+        assert_eq!(folder.ok(&["help", verb]), help);
     }
     assert!(folder.ok(&["uniq", "--help"]).contains("may be dropped"));
     for (verb, may_be_left_out) in
@@ -572,6 +594,10 @@ fn deltas_turn_the_old_filter_into_the_new_one() {
         folder.run(&["patch", "a", "b"]).refused(&["this is a filter, not a delta"]);
         folder.run(&["check", "ab", "keys"]).refused(&["this is a delta, not a filter"]);
         folder.ok(&["patch", "a", "ab"]);
+        let after = folder.read("a");
+        let again = folder.run(&["patch", "a", "ab"]);
+        assert!(again.code == Some(0) && again.stderr.contains("a already is the result of ab"));
+        assert_eq!(folder.read("a"), after);
         assert_eq!(folder.content_id("a"), folder.content_id("b"));
     }
     for kind in ["partitioned", "compressed"] {

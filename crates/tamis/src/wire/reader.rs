@@ -148,11 +148,9 @@ impl<'a> Frame<'a> {
         if let Body::Shared(bytes) = &self.body {
             // The header was checked against the length of these bytes, so both numbers fit.
             let words = Words::shared(bytes, section.offset as usize, len as usize);
-            return words.ok_or(WireError::Value {
-                field: "section offset",
-                value: section.offset,
-                expected: "words in place need a little-endian machine and aligned bytes",
-            });
+            if let Some(words) = words {
+                return Ok(words);
+            }
         }
         let mut words = self.budget.words(len)?;
         words.fill_from_le_bytes(|bytes| self.fill(&section, bytes))?;
