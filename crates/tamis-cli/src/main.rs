@@ -10,6 +10,7 @@ mod show;
 mod sizing;
 mod spool;
 mod store;
+mod system;
 mod target;
 mod verbs;
 mod wishes;

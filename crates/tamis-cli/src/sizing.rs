@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tamis::{Goal, HashId, Hasher, Kind, Label, Size};
 
 use crate::numbers;
-use crate::target::{PUBLIC, SECRET};
+use crate::system::{PUBLIC, SECRET};
 
 const DEFAULT_RATE: f64 = 0.01;
 

@@ -1,8 +1,7 @@
 //! Filters from files and stdin: loaded and checked, or mapped in place.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -12,7 +11,7 @@ use tamis::{AnyFilter, Limits, WireError};
 
 use crate::keys::Keys;
 use crate::mapped;
-use crate::target::PUBLIC;
+use crate::system::{self, PUBLIC};
 
 /// Whether a path stands for stdin or stdout.
 pub(crate) fn is_stdio(path: &Path) -> bool {
@@ -45,7 +44,7 @@ fn read(path: &Path) -> Result<Loaded> {
             let facts = file.metadata()?;
             let mut source = ReadSource::new(file, facts.len());
             let filter = AnyFilter::read(&mut source, limits(facts.len()))?;
-            Ok(Loaded { filter, file_bytes: facts.len(), mode: facts.mode() })
+            Ok(Loaded { filter, file_bytes: facts.len(), mode: system::mode(&facts) })
         }
         Input::Stream(mut stream) => {
             let bytes = read_stream(&mut stream)?;
@@ -174,16 +173,11 @@ fn claimed_end(bytes: &[u8]) -> Option<u64> {
 }
 
 /// Refuses a file that does not start with the magic bytes, however short it is.
-fn check_magic(file: &File) -> Result<()> {
-    let mut start = [0; MAGIC.len()];
-    let mut len = 0;
-    while len < start.len() {
-        match file.read_at(&mut start[len..], len as u64)? {
-            0 => break,
-            read => len += read,
-        }
-    }
-    Ok(starts_as_a_filter(&start[..len])?)
+fn check_magic(mut file: &File) -> Result<()> {
+    let mut start = Vec::new();
+    file.take(MAGIC.len() as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(starts_as_a_filter(&start)?)
 }
 
 fn starts_as_a_filter(bytes: &[u8]) -> Result<(), WireError> {

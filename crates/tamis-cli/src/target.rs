@@ -1,10 +1,7 @@
 //! Where filters are written: files are replaced all at once or not at all.
 
-use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
@@ -15,11 +12,9 @@ use tamis::{AnyFilter, Encoded};
 use crate::progress::PATIENCE;
 use crate::show;
 use crate::store::is_stdio;
+use crate::system::{self, PUBLIC, SECRET};
 
-/// Permissions of a file that others may read.
-pub(crate) const PUBLIC: u32 = 0o666;
-/// Permissions of a file for its owner alone.
-pub(crate) const SECRET: u32 = 0o600;
+/// What a mode says of everyone.
 const EVERYONE_READS: u32 = 0o004;
 
 /// Where a filter is to be written. It is made before the work starts, so that a file that cannot
@@ -63,7 +58,7 @@ impl Target {
         // Only writing tells for certain whether a folder can be written to. The file is deleted
         // at once, so that a run that is killed later leaves nothing behind.
         let trial = Temporary::beside(&path, PUBLIC).with_context(refused)?;
-        let mode = trial.file.metadata().with_context(refused)?.mode();
+        let mode = system::mode(&trial.file.metadata().with_context(refused)?);
         let lock = lock(&path).with_context(refused)?;
         Ok(Self::File { path, mode, _lock: lock })
     }
@@ -124,24 +119,17 @@ fn write_special(path: &Path, encoded: &Encoded) -> Result<()> {
 /// Replaces the content of a file. A reader finds the old content or the new one, even if the
 /// machine stops meanwhile.
 fn replace(path: &Path, encoded: &Encoded, mode: u32, widest: u32) -> io::Result<()> {
-    let folder = File::open(folder_of(path));
     // Nobody else reads it before it has the owner and the permissions that it is to have.
     let mut temporary = Temporary::beside(path, SECRET)?;
     write_pieces(&mut temporary.file, encoded)?;
     let old = fs::metadata(path).ok();
-    if let Some(old) = &old {
-        // Only the superuser may give files away; for others the file belongs to the user who
-        // wrote it.
-        let _ = fchown(&temporary.file, Some(old.uid()), Some(old.gid()));
-    }
-    let permissions = old.map_or(fs::Permissions::from_mode(mode), |old| old.permissions());
-    let exposed = permissions.mode() & !widest & EVERYONE_READS != 0;
-    temporary.file.set_permissions(permissions)?;
+    let mode = system::inherit(&temporary.file, old.as_ref(), mode)?;
+    let exposed = mode & !widest & EVERYONE_READS != 0;
     // Content before name: otherwise a crash could leave the new name on missing content.
     temporary.file.sync_all()?;
     temporary.rename(path)?;
     // From here on the new content is in place, whatever else fails.
-    if let Err(error) = folder.and_then(|folder| folder.sync_all()) {
+    if let Err(error) = system::sync_folder(folder_of(path)) {
         show::note(&format_args!(
             "{} is written, but its folder cannot be synced ({error}): a crash of the machine may bring the old file back",
             path.display()
@@ -161,9 +149,7 @@ fn replace(path: &Path, encoded: &Encoded, mode: u32, widest: u32) -> io::Result
 /// read and so cannot change either.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
-        // Network file systems lock exclusively only what is open for writing.
-        let file = OpenOptions::new().read(true).write(true).open(path);
-        let Ok(file) = file.or_else(|_| File::open(path)) else { return Ok(None) };
+        let Ok(file) = system::lock_of(path) else { return Ok(None) };
         if let Err(error) = wait_for_lock(&file, path) {
             show::note(&format_args!(
                 "{} cannot be locked ({error}): what others change meanwhile is lost",
@@ -173,8 +159,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         }
         // The run that held the lock may have renamed another file to this name: that is the one
         // to lock.
-        let locked = file.metadata()?;
-        if fs::metadata(path).is_ok_and(|now| same_file(&now, &locked)) {
+        if system::protects(&file, path)? {
             return Ok(Some(file));
         }
     }
@@ -195,11 +180,6 @@ fn wait_for_lock(file: &File, path: &Path) -> io::Result<()> {
     file.lock()
 }
 
-/// Whether two names stand for one file.
-pub(crate) fn same_file(one: &fs::Metadata, other: &fs::Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
 /// A new file that goes away again unless it is renamed.
 struct Temporary {
     path: PathBuf,
@@ -210,16 +190,14 @@ struct Temporary {
 impl Temporary {
     /// A file in the same folder, hence on the same file system, under a name that nobody has.
     fn beside(path: &Path, mode: u32) -> io::Result<Self> {
-        /// Leaves room for the rest in the 255 bytes of a file name.
-        const MOST_OF_NAME: usize = 200;
-        let name = path.file_name().unwrap_or_default().as_bytes();
-        let name = &name[..name.len().min(MOST_OF_NAME)];
+        /// Four bytes each at most: this leaves room for the rest in the 255 of a file name.
+        const MOST_OF_NAME: usize = 50;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name: String = name.chars().take(MOST_OF_NAME).collect();
         for number in 0.. {
-            let mut hidden = OsStr::from_bytes(b".").to_owned();
-            hidden.push(OsStr::from_bytes(name));
-            hidden.push(format!(".tamis-{}-{number}", std::process::id()));
+            let hidden = format!(".{name}.tamis-{}-{number}", std::process::id());
             let path = folder_of(path).join(hidden);
-            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
+            match system::create_new(&path, mode) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 file => return Ok(Self { path, file: file?, renamed: false }),
             }

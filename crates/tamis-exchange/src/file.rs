@@ -1,6 +1,6 @@
 //! Files that are replaced in whole or not at all.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
@@ -19,6 +19,7 @@ pub(crate) fn replace(path: &Path, pieces: &[&[u8]], time: Option<SystemTime>) -
     builder.prefix(TEMPORARY);
     #[cfg(unix)]
     {
+        use std::fs::Permissions;
         use std::os::unix::fs::PermissionsExt;
         // Others may read it, as far as the umask allows.
         builder.permissions(Permissions::from_mode(0o666));

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use self::formats::Found;
 use self::utf16::Utf16;
 use crate::store::{is_stdio, name};
+use crate::system;
 
 /// Bytes that are looked at, if they have come.
 const LOOK: usize = 8 << 10;
@@ -96,21 +97,9 @@ impl Input {
 /// be read again.
 pub(crate) fn open(path: &Path) -> Result<File> {
     if is_stdio(path) {
-        return stdin().context("cannot read stdin");
+        return system::stdin().context("cannot read stdin");
     }
     File::open(path).with_context(|| failed_to_open(path))
-}
-
-#[cfg(unix)]
-fn stdin() -> io::Result<File> {
-    use std::os::fd::AsFd;
-    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
-}
-
-#[cfg(windows)]
-fn stdin() -> io::Result<File> {
-    use std::os::windows::io::AsHandle;
-    Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
 }
 
 pub(crate) fn failed_to_open(path: &Path) -> String {

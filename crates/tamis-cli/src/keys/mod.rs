@@ -23,7 +23,7 @@ use crate::numbers;
 use crate::progress::Progress;
 use crate::show::{self, Output};
 use crate::store::{is_stdio, name};
-use crate::target::same_file;
+use crate::system;
 
 /// Lines handed on at once.
 const BATCH: usize = 1024;
@@ -124,14 +124,16 @@ impl Keys {
         if self.inputs().filter(|path| is_stdio(path)).count() > 1 {
             bail!("stdin can be read only once; name - once");
         }
-        let output = output.and_then(|path| fs::metadata(path).ok()).filter(fs::Metadata::is_file);
+        let is_file = |path: &&Path| fs::metadata(path).is_ok_and(|facts| facts.is_file());
+        let output = output.filter(is_file).and_then(|path| system::identity(path).ok());
         for path in self.inputs() {
-            let facts = if is_stdio(path) {
-                input::open(path).ok().and_then(|file| file.metadata().ok())
+            let input = if is_stdio(path) {
+                input::open(path).and_then(|file| Ok(system::identity_of(&file)?)).ok()
             } else {
-                Some(readable(path)?)
+                check_readable(path)?;
+                Some(path).filter(is_file).and_then(|path| system::identity(path).ok())
             };
-            if facts.zip(output.as_ref()).is_some_and(|(facts, output)| same_file(&facts, output)) {
+            if input.is_some() && input == output {
                 bail!("{} holds keys to be read, and the filter would take its place", name(path));
             }
         }
@@ -292,8 +294,8 @@ fn joined<'a>(parts: impl ExactSizeIterator<Item = Cow<'a, [u8]>>) -> Cow<'a, [u
     key.into()
 }
 
-/// What a file of keys is, if it can be read.
-fn readable(path: &Path) -> Result<fs::Metadata> {
+/// Refuses a file of keys that cannot be read.
+fn check_readable(path: &Path) -> Result<()> {
     let facts = fs::metadata(path).with_context(|| failed_to_open(path))?;
     if facts.is_dir() {
         bail!("{} is a directory; give files of keys", path.display());
@@ -302,5 +304,5 @@ fn readable(path: &Path) -> Result<fs::Metadata> {
     if facts.is_file() {
         File::open(path).with_context(|| failed_to_open(path))?;
     }
-    Ok(facts)
+    Ok(())
 }

@@ -131,13 +131,12 @@ impl Build {
             None if !self.auto && self.wanted.wishes.is_empty() => Some(Kind::Bloom),
             kind => kind,
         };
-        let plan = match kind {
-            Some(kind) => Plan::of(kind, &goal)?,
-            None => {
-                let best = tamis::choose(&goal)?.swap_remove(0);
-                show::note(&format_args!("{}: {}", best.params.kind().name(), best.reason));
-                best
-            }
+        let plan = if let Some(kind) = kind {
+            Plan::of(kind, &goal)?
+        } else {
+            let best = tamis::choose(&goal)?.swap_remove(0);
+            show::note(&format_args!("{}: {}", best.params.kind().name(), best.reason));
+            best
         };
         if keys > 0 && plan.predicted.rate > USELESS {
             bail!(

@@ -1,8 +1,7 @@
 //! `tamis keygen` and `tamis publish`: the next version of a set, for followers.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +11,7 @@ use tamis::Filter;
 use tamis_exchange::{Folder, Publisher, SecretKey};
 
 use super::Outcome;
-use crate::target::{PUBLIC, SECRET};
+use crate::system::{self, PUBLIC, SECRET};
 use crate::{show, store};
 
 /// Write a pair of keys: one that signs, and one that checks
@@ -38,7 +37,7 @@ impl Keygen {
             (self.output, key.to_text(), SECRET),
             (PathBuf::from(public), key.public().to_text(), PUBLIC),
         ] {
-            let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
+            let file = system::create_new(&path, mode);
             file.and_then(|mut file| file.write_all(text.as_bytes()))
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
