@@ -13,6 +13,7 @@ mod follow;
 mod info;
 mod inspect;
 mod man;
+mod map;
 mod merge;
 mod pack;
 mod plan;
@@ -69,6 +70,7 @@ enum Verb {
     Remove(remove::Remove),
     Check(check::Check),
     Count(count::Count),
+    Map(map::Map),
     Uniq(uniq::Uniq),
     Info(info::Info),
     Inspect(inspect::Inspect),
@@ -99,6 +101,7 @@ impl Cli {
             Verb::Remove(verb) => verb.run(),
             Verb::Check(verb) => verb.run(),
             Verb::Count(verb) => verb.run(),
+            Verb::Map(verb) => verb.run(),
             Verb::Uniq(verb) => verb.run(),
             Verb::Info(verb) => verb.run(),
             Verb::Inspect(verb) => verb.run(),

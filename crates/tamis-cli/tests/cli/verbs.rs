@@ -187,6 +187,33 @@ fn check_asks_for_keys_that_are_named() {
 }
 
 #[test]
+fn maps_keep_values() {
+    let folder = Folder::new();
+    for kind in ["rank-map", "dleft"] {
+        let build = ["build", "--kind", kind, "--ops", "insert,remove,value=8", "--rate", "1e-6"];
+        folder.feed(&[&build[..], &["--keys", "100", "-o", "m"]].concat(), "").ok();
+        folder.feed(&["map", "set", "m"], "web\t80\na\tb\t7\nweb\t81\n").ok();
+        assert_eq!(
+            folder.feed(&["map", "get", "m"], "a\tb\nnone\nweb\n").ok(),
+            "a\tb\t7\nweb\t80,81\n"
+        );
+        folder.feed(&["map", "unset", "m"], "web\t80\n").ok();
+        assert_eq!(folder.feed(&["map", "get", "m"], "web\n").ok(), "web\t81\n");
+        assert_eq!(folder.feed(&["map", "unset", "m"], "web\t80\n").code, Some(1));
+        assert_eq!(folder.feed(&["map", "get", "m"], "none\n").code, Some(1));
+        let before = folder.read("m");
+        for (line, words) in [("x", "no tab"), ("x\ty", "no number"), ("x\t256", "up to 255")] {
+            folder
+                .feed(&["map", "set", "m"], format!("ok\t1\n{line}\n"))
+                .refused(&["line 2", words]);
+        }
+        assert_eq!(folder.read("m"), before);
+    }
+    folder.feed(&["build", "-o", "f"], "a\n").ok();
+    folder.feed(&["map", "get", "f"], "a\n").refused(&["bloom", "value=8"]);
+}
+
+#[test]
 fn info_takes_several_files() {
     let folder = Folder::new();
     folder.feed(&["build", "-o", "f"], "a\n").ok();

@@ -1,0 +1,189 @@
+//! `tamis map`: small values of keys.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use memchr::memrchr;
+use tamis::{Absent, AnyFilter, Filter, Full};
+
+use super::Outcome;
+use super::add::Place;
+use crate::keys::Keys;
+use crate::progress::Progress;
+use crate::show;
+use crate::store::{self, Loaded};
+
+/// Keep a small value for every key
+///
+/// Filters of the kinds rank-map and dleft (with values) keep a few bits beside each key. An absent
+/// key has, with probability rate, a value all the same: that of another key. For the same reason a
+/// key may have several values.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tamis build --ops insert,remove,value=8 --keys 1M -o ports.tamis < /dev/null
+  printf 'web\\t80\\nssh\\t22\\n' | tamis map set ports.tamis
+  echo web | tamis map get ports.tamis       # prints web, a tab, 80
+  printf 'web\\t80\\n' | tamis map unset ports.tamis")]
+pub(crate) struct Map {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Insert keys with their values: lines of KEY, a tab, VALUE
+    Set(Change),
+    /// Print the lines whose keys have values, each with a tab and the values (by commas)
+    Get(Get),
+    /// Remove keys with their values: lines of KEY, a tab, VALUE
+    Unset(Change),
+}
+
+#[derive(Args)]
+struct Change {
+    #[command(flatten)]
+    place: Place,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+#[derive(Args)]
+struct Get {
+    /// Filter to ask
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+impl Map {
+    pub(crate) fn run(self) -> Result<Outcome> {
+        match self.action {
+            Action::Set(change) => change.run(|values, key, value| {
+                values.insert(key, value)?;
+                Ok(true)
+            }),
+            Action::Unset(change) => {
+                change.run(|values, key, value| Ok(values.remove(key, value).is_ok()))
+            }
+            Action::Get(get) => get.run(),
+        }
+    }
+}
+
+impl Change {
+    /// Does `change` with every line; it says whether the key was there.
+    fn run(self, change: impl Fn(&mut Values, &[u8], u64) -> Result<bool>) -> Result<Outcome> {
+        let (Loaded { mut filter, mode, .. }, target) = self.place.open(&self.keys)?;
+        let hasher = filter.hasher();
+        let mut values = Values::of(&mut filter)?;
+        let (mut number, mut absent) = (0, 0);
+        let progress = Progress::quiet("changing", self.keys.size());
+        self.keys.each_batch(hasher, progress, |batch| {
+            for line in batch.keys {
+                number += 1;
+                let (key, value) =
+                    pair(line, values.max()).with_context(|| format!("line {number}"))?;
+                absent += u64::from(!change(&mut values, key, value)?);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        show::note_if_crowded(&filter);
+        target.write(&filter, mode)?;
+        if absent == 0 {
+            return Ok(Outcome::Fine);
+        }
+        show::note(&format_args!("{absent} of {number} lines were not in the filter"));
+        Ok(Outcome::Nothing)
+    }
+}
+
+impl Get {
+    fn run(self) -> Result<Outcome> {
+        store::one_stdin(&self.filter, &self.keys)?;
+        self.keys.check(None)?;
+        let mut filter = store::load(&self.filter)?.filter;
+        let hasher = filter.hasher();
+        let values = Values::of(&mut filter)?;
+        let mut found = false;
+        let progress = Progress::printing("reading", self.keys.size());
+        self.keys.print_batches(hasher, progress, |batch, out| {
+            for (line, key) in batch.lines.iter().zip(batch.keys) {
+                let values: Vec<_> = values.get(key).iter().map(ToString::to_string).collect();
+                if !values.is_empty() {
+                    found = true;
+                    out.write_all(line)?;
+                    out.write_all(b"\t")?;
+                    self.keys.write_line(out, values.join(",").as_bytes())?;
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(if found { Outcome::Fine } else { Outcome::Nothing })
+    }
+}
+
+/// Key and value of a line.
+fn pair(line: &[u8], max: u64) -> Result<(&[u8], u64)> {
+    let tab = memrchr(b'\t', line).context("it has no tab; write KEY, a tab, VALUE")?;
+    let value = str::from_utf8(&line[tab + 1..]).ok().and_then(|text| text.parse().ok());
+    match value {
+        Some(value) if value <= max => Ok((&line[..tab], value)),
+        Some(value) => bail!("value {value} does not fit: this filter keeps values up to {max}"),
+        None => bail!("what stands behind the last tab is no number"),
+    }
+}
+
+/// A filter of a kind that keeps values.
+enum Values<'a> {
+    Rank(&'a mut tamis::RankMap),
+    DLeft(&'a mut tamis::DLeft),
+}
+
+impl<'a> Values<'a> {
+    fn of(filter: &'a mut AnyFilter) -> Result<Self> {
+        let kind = filter.kind().name();
+        match filter {
+            AnyFilter::RankMap(filter) => Ok(Self::Rank(filter)),
+            AnyFilter::DLeft(filter) if filter.max_value() > 0 => Ok(Self::DLeft(filter)),
+            _ => bail!(
+                "this {kind} filter keeps no values; build one with --ops insert,value=8, for \
+                 values up to 255"
+            ),
+        }
+    }
+
+    fn max(&self) -> u64 {
+        match self {
+            Self::Rank(filter) => filter.max_value(),
+            Self::DLeft(filter) => filter.max_value(),
+        }
+    }
+
+    fn insert(&mut self, key: &[u8], value: u64) -> Result<bool, Full> {
+        match self {
+            Self::Rank(filter) => filter.insert_value(key, value),
+            Self::DLeft(filter) => filter.insert_value(key, value),
+        }
+    }
+
+    fn remove(&mut self, key: &[u8], value: u64) -> Result<(), Absent> {
+        match self {
+            Self::Rank(filter) => filter.remove_value(key, value),
+            Self::DLeft(filter) => filter.remove_value(key, value),
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Vec<u64> {
+        match self {
+            Self::Rank(filter) => filter.values(key),
+            Self::DLeft(filter) => filter.values(key),
+        }
+    }
+}
