@@ -59,6 +59,11 @@ pub(crate) struct Keys {
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["null", "field", "delimiter", "csv"])]
     jsonl: Vec<String>,
 
+    /// Keys are decimal integers, as programs insert them: the 8 bytes of an i64 or a u64, not the
+    /// digits. Numbers from -2^63 to 2^64 - 1
+    #[arg(long)]
+    integers: bool,
+
     /// Take every byte of the input as it is: unpack nothing, refuse nothing
     #[arg(long)]
     force: bool,
@@ -81,18 +86,6 @@ pub(crate) struct Batch<'a> {
     pub(crate) header: Option<&'a [u8]>,
     /// The input has no more lines ready: flush the output, somebody may be waiting for it.
     pub(crate) pause: bool,
-}
-
-impl<'a> Batch<'a> {
-    /// Keys that are lines of their own. `digests` is where their digests go.
-    pub(crate) fn of_keys(
-        keys: &'a [&'a [u8]],
-        hasher: Hasher,
-        digests: &'a mut Vec<Digest>,
-    ) -> Self {
-        digests.extend(keys.iter().map(|key| hasher.digest_bytes(key)));
-        Self { digests, lines: keys, keys: &[], header: None, pause: false }
-    }
 }
 
 impl Keys {
@@ -202,7 +195,9 @@ impl Keys {
                 progress.advance(read.get() - seen);
                 seen = read.get();
                 digests.clear();
-                digests.extend(some.keys.iter().map(|key| hasher.digest_bytes(key)));
+                for key in some.keys {
+                    digests.push(self.digest(hasher, key).with_context(|| name(path))?);
+                }
                 take(&Batch {
                     digests: &digests,
                     lines: some.lines,
@@ -223,6 +218,34 @@ impl Keys {
             }
         }
         Ok(())
+    }
+
+    /// Keys that are lines of their own, as a batch. `digests` is where their digests go.
+    pub(crate) fn batch_of<'a>(
+        &self,
+        keys: &'a [&'a [u8]],
+        hasher: Hasher,
+        digests: &'a mut Vec<Digest>,
+    ) -> Result<Batch<'a>> {
+        for key in keys {
+            digests.push(self.digest(hasher, key)?);
+        }
+        Ok(Batch { digests, lines: keys, keys: &[], header: None, pause: false })
+    }
+
+    /// The digest of a key.
+    fn digest(&self, hasher: Hasher, key: &[u8]) -> Result<Digest> {
+        if !self.integers {
+            return Ok(hasher.digest_bytes(key));
+        }
+        let number = integer(key).with_context(|| {
+            format!(
+                "'{}' is no integer from -2^63 to 2^64 - 1; leave out --integers to take keys as \
+                 text",
+                String::from_utf8_lossy(key)
+            )
+        })?;
+        Ok(hasher.digest(&number))
     }
 
     /// As [`each_batch`](Self::each_batch), for a verb that prints lines: `take` also gets
@@ -305,4 +328,26 @@ fn check_readable(path: &Path) -> Result<()> {
         File::open(path).with_context(|| failed_to_open(path))?;
     }
     Ok(())
+}
+
+/// The 64 bits of a decimal number. An `i64` and a `u64` agree where both have it.
+fn integer(text: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(text).ok()?;
+    text.parse().ok().or_else(|| text.parse::<i64>().ok().map(|number| number as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_those_of_programs() {
+        assert_eq!(integer(b"0"), Some(0));
+        assert_eq!(integer(b"-1"), Some(u64::MAX));
+        assert_eq!(integer(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(integer(b"-9223372036854775808"), Some(1 << 63));
+        for text in ["", "1.0", " 1", "0x10", "18446744073709551616", "-9223372036854775809"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
+    }
 }

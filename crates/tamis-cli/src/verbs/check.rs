@@ -117,7 +117,9 @@ impl Check {
         } else {
             let keys: Vec<_> = self.key.iter().map(|key| key.as_encoded_bytes()).collect();
             let mut out = show::output();
-            let _ = take(&Batch::of_keys(&keys, filter.hasher(), &mut Vec::new()), &mut out)?;
+            let mut digests = Vec::new();
+            let batch = self.keys.batch_of(&keys, filter.hasher(), &mut digests)?;
+            let _ = take(&batch, &mut out)?;
             out.flush()?;
         }
         if self.json {
