@@ -18,10 +18,10 @@ fn rate(number: u64) -> f64 {
 /// Where a kind takes more bits per key than this, nothing is drawn.
 const MOST_BITS: f64 = 64.0;
 
-/// The bits per key of every kind at the rate of `goal` and at others, and the bound log2(1/rate).
+/// The bits per key of `kinds` at the rate of `goal` and at others, and the bound log2(1/rate).
 /// A kind has no line where it does not meet the goal, or takes more than 64 bits per key. Calls
 /// `progress` with the share that is done.
-pub fn bits_against_rate(goal: &Goal, progress: &(impl Fn(f64) + Sync)) -> Plot {
+pub fn bits_against_rate(goal: &Goal, kinds: &[Kind], progress: &(impl Fn(f64) + Sync)) -> Plot {
     let done = AtomicU64::new(0);
     let mut rows = in_parallel(RATES + 1, |number| {
         let goal = goal.clone().size(Size::Rate(rate(number)));
@@ -40,6 +40,9 @@ pub fn bits_against_rate(goal: &Goal, progress: &(impl Fn(f64) + Sync)) -> Plot 
     let mut plot = Plot::new(title, Axis::log("rate"), Axis::linear("bits per key, all memory"))
         .with(Series::line("information bound", bound).coloured(6).dashed(2));
     for (place, kind) in Kind::ALL.iter().copied().enumerate() {
+        if !kinds.contains(&kind) {
+            continue;
+        }
         let points: Vec<(f64, f64)> =
             rows.iter().map(|(number, bits)| (rate(*number), bits[place])).collect();
         if points.iter().any(|(_, bits)| bits.is_finite()) {

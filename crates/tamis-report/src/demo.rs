@@ -1,5 +1,5 @@
-//! Three typical needs: filters that are planned, built and measured on realistic keys, beside a
-//! plain Bloom filter and a hash set.
+//! Three stories: filters that are planned, built and measured on realistic keys, beside a plain
+//! Bloom filter and a hash set.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -16,6 +16,7 @@ use crate::bench::Failure;
 use crate::chart;
 use crate::keys::TextStream;
 use crate::memory;
+use crate::papers::statistics::exact_interval;
 use crate::plot::STYLE;
 use crate::show;
 
@@ -30,6 +31,17 @@ struct Need {
     title: &'static str,
     text: &'static str,
     goal: Goal,
+    matters: Matters,
+}
+
+/// What a story is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Matters {
+    /// Memory for each key.
+    Memory,
+    /// Bytes that are sent when keys change.
+    Delta,
 }
 
 fn needs(keys: u64) -> [Need; 3] {
@@ -39,19 +51,22 @@ fn needs(keys: u64) -> [Need; 3] {
     let (insert, remove) = (Operation::Insert, Operation::Remove);
     [
         Need {
-            title: "A set that is mostly read",
-            text: "Keys are added now and then, and asked for all the time: 1% of the absent keys may pass.",
-            goal: goal(0.01, &[insert], Minimise::Balanced),
+            title: "A stream without repeats",
+            text: "Each line is to be printed once, as tamis uniq does: one new line in a million may be dropped.",
+            goal: goal(1e-6, &[insert], Minimise::Balanced),
+            matters: Matters::Memory,
         },
         Need {
-            title: "A set whose keys come and go",
-            text: "Keys are removed as well; 0.1% of the absent keys may pass.",
-            goal: goal(0.001, &[insert, remove], Minimise::Balanced),
+            title: "A set that changes, and its peers",
+            text: "Keys come and go, and peers hold copies: when 1% of the keys were replaced, they get a delta. 1% of the absent keys may pass.",
+            goal: goal(0.01, &[insert, remove], Minimise::Wire),
+            matters: Matters::Delta,
         },
         Need {
-            title: "A set shared over the network",
-            text: "Peers hold copies and get what changed, 1% of the keys at a time, in the fewest bytes; 0.1% of the absent keys may pass.",
-            goal: goal(0.001, &[insert], Minimise::Wire),
+            title: "A set that never changes",
+            text: "Built once, and then only asked: the least memory. 0.1% of the absent keys may pass.",
+            goal: goal(0.001, &[], Minimise::Memory),
+            matters: Matters::Memory,
         },
     ]
 }
@@ -86,7 +101,9 @@ impl Demo {
     /// The same as a page in one file.
     pub fn page(&self) -> Result<String, askama::Error> {
         let goal = Goal::rate(self.keys, 0.01);
-        let plot = chart::bits_against_rate(&goal, &|_| ()).inline();
+        let rows = self.needs.iter().flat_map(|need| &need.rows);
+        let shown: Vec<_> = rows.filter_map(|row| Kind::from_name(row.name)).collect();
+        let plot = chart::bits_against_rate(&goal, &shown, &|_| ()).inline();
         Page { demo: self, style: STYLE, plot }.render()
     }
 }
@@ -100,8 +117,29 @@ pub struct Met {
     pub text: &'static str,
     /// Why the chosen kind was chosen.
     pub reason: &'static str,
+    /// What it is about.
+    pub matters: Matters,
     /// The chosen kind, a plain Bloom filter, a hash set.
     pub rows: Vec<Row>,
+}
+
+impl Met {
+    /// What matters, of each row: its text, and its share of the largest in percent.
+    fn bars(&self) -> Vec<(&'static str, String, String)> {
+        let value = |row: &Row| match self.matters {
+            Matters::Memory => row.bits_per_key.measured,
+            Matters::Delta => row.delta_bytes.measured,
+        };
+        let most = self.rows.iter().map(value).fold(0.0, f64::max);
+        let bar = |row: &Row| {
+            let text = match self.matters {
+                Matters::Memory => format!("{:.1} bits a key", value(row)),
+                Matters::Delta => show::bytes(value(row)),
+            };
+            (row.name, text, format!("{:.2}", 100.0 * value(row) / most.max(1.0)))
+        };
+        self.rows.iter().map(bar).collect()
+    }
 }
 
 /// A structure: promised and measured.
@@ -113,6 +151,8 @@ pub struct Row {
     pub chosen: bool,
     /// The rate.
     pub rate: Pair,
+    /// The 95% interval of the measured rate.
+    pub rate_interval: (f64, f64),
     /// Bits of memory for each key, by a counting allocator.
     pub bits_per_key: Pair,
     /// Bytes of a packed snapshot; of the keys as lines, for the hash set.
@@ -126,20 +166,25 @@ pub struct Row {
 }
 
 impl Row {
-    /// The text of each column: the measured value, and the promised one below it.
-    fn cells(&self) -> [(String, String); 6] {
-        let pair = |pair: Pair, write: fn(f64) -> String| {
+    /// Each column: its title, the measured value, and the promised one below it.
+    fn cells(&self) -> [(&'static str, String, String); 6] {
+        let pair = |title, pair: Pair, write: fn(f64) -> String| {
             let promised = pair.promised.map(|promised| format!("promised {}", write(promised)));
-            (write(pair.measured), promised.unwrap_or_default())
+            (title, write(pair.measured), promised.unwrap_or_default())
         };
-        let alone = |text: String| (text, String::new());
+        let alone = |title, text: String| (title, text, String::new());
+        let mut rate = pair("false positives", self.rate, show::rate);
+        if self.rate.promised.is_some() {
+            let (low, high) = self.rate_interval;
+            rate.1 += &format!(" ({} to {})", show::rate(low), show::rate(high));
+        }
         [
-            pair(self.rate, show::rate),
-            pair(self.bits_per_key, |bits| format!("{bits:.2}")),
-            alone(show::per_second(self.lookups_per_second)),
-            pair(self.snapshot_bytes, show::bytes),
-            pair(self.delta_bytes, show::bytes),
-            alone(if self.removes { "yes" } else { "no" }.to_owned()),
+            rate,
+            pair("bits per key", self.bits_per_key, |bits| format!("{bits:.2}")),
+            alone("lookups per second", show::per_second(self.lookups_per_second)),
+            pair("snapshot", self.snapshot_bytes, show::bytes),
+            pair("delta of 1%", self.delta_bytes, show::bytes),
+            alone("removes keys", if self.removes { "yes" } else { "no" }.to_owned()),
         ]
     }
 }
@@ -216,7 +261,8 @@ pub fn run(keys: u64, seed: u64, progress: &mut dyn FnMut(f64)) -> Result<Demo, 
         }
         rows.push(exact.row());
         share(1.0);
-        met.push(Met { title: need.title, text: need.text, reason: chosen.reason, rows });
+        let Need { title, text, matters, .. } = need;
+        met.push(Met { title, text, reason: chosen.reason, matters, rows });
     }
     let examples = all.members.iter().take(4).cloned().collect();
     Ok(Demo { keys, examples, needs: met })
@@ -251,6 +297,7 @@ fn measured(plan: &Plan, chosen: bool, goal: &Goal, keys: &Keys) -> Result<Row, 
         name: plan.params.kind().name(),
         chosen,
         rate: Pair::of(plan.predicted.rate, passed as f64 / keys.absent.len() as f64),
+        rate_interval: exact_interval(passed as u64, keys.absent.len() as u64, 0.95),
         bits_per_key: Pair::of(plan.predicted.bits_per_key, held as f64 * 8.0 / goal.keys as f64),
         snapshot_bytes: Pair::of(
             plan.traffic.snapshot.mean,
@@ -325,6 +372,7 @@ impl Exact {
             name: "hash set",
             chosen: false,
             rate: Pair::measured(0.0),
+            rate_interval: (0.0, 0.0),
             bits_per_key: Pair::measured(self.bits_per_key),
             snapshot_bytes: Pair::measured(self.snapshot),
             delta_bytes: Pair::measured(self.delta),

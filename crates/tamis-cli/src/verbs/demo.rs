@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use tamis_report::demo::{self, Demo as Shown, Met, Pair};
+use tamis_report::demo::{self, Demo as Shown, Met, Pair, Row};
 
 use super::Outcome;
 use crate::numbers;
@@ -14,8 +14,8 @@ use crate::show;
 
 /// Show what tamis does, in less than a minute
 ///
-/// Makes up keys and plans for three typical needs: a set that is mostly read, one whose keys come
-/// and go, one shared over the network. Builds what the planner chose, and shows promises next to
+/// Makes up keys and plans for three stories: a stream without repeats, a set that changes and is
+/// sent to peers as deltas, a set that never changes. Builds what the planner chose, and shows promises next to
 /// measurements, beside a plain Bloom filter and a hash set. Writes the same as a page for a
 /// browser.
 #[derive(Args)]
@@ -75,7 +75,8 @@ impl Demo {
             print_need(need)?;
         }
         show::print(&format_args!(
-            "\npromised > measured; lookups: half hits, half misses, hashing included. As a page: {}",
+            "\npromised > measured (of false positives: the 95% interval); lookups: half hits, half \
+             misses, hashing included. As a page: {}",
             self.output.display()
         ))
     }
@@ -97,7 +98,7 @@ fn print_need(need: &Met) -> Result<()> {
         let bits = |bits: f64| format!("{bits:.2}");
         table.add_row([
             format!("{} {}", if row.chosen { "*" } else { " " }, row.name),
-            pair(row.rate, show::rate),
+            rate(row),
             pair(row.bits_per_key, bits),
             show::per_second(row.lookups_per_second),
             pair(row.snapshot_bytes, show::short_bytes),
@@ -108,6 +109,17 @@ fn print_need(need: &Met) -> Result<()> {
     show::print_table(table, 1..7)?;
     let chosen = need.rows.first().map_or("", |row| row.name);
     show::print(&format_args!("* {chosen}: {}", need.reason))
+}
+
+/// The promised rate, and the interval of the measured one.
+fn rate(row: &Row) -> String {
+    let (low, high) = row.rate_interval;
+    match row.rate.promised {
+        Some(promised) => {
+            format!("{} > {} to {}", show::rate(promised), show::rate(low), show::rate(high))
+        }
+        None => show::rate(row.rate.measured),
+    }
 }
 
 fn pair(pair: Pair, write: impl Fn(f64) -> String) -> String {

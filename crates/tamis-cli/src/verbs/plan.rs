@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tamis::Plan as Planned;
+use tamis::{Kind, Plan as Planned};
 use tamis_report::chart;
 
 use super::Outcome;
@@ -104,7 +104,7 @@ impl Plan {
         let plans = tamis::choose(&goal)?;
         if let Some(path) = &self.plot {
             let progress = Mutex::new(Progress::share("drawing"));
-            let plot = chart::bits_against_rate(&goal, &|share| {
+            let plot = chart::bits_against_rate(&goal, Kind::ALL, &|share| {
                 if let Ok(mut progress) = progress.lock() {
                     progress.reach(share);
                 }

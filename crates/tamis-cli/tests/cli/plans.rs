@@ -160,9 +160,11 @@ fn demo_shows_promises_kept_and_writes_a_page() {
                 let number = |of: &str| row[fact][of].as_f64().expect("a number");
                 (number("promised"), number("measured"))
             };
-            // Of 200,000 absent keys 200 pass at 0.1%: five deviations.
+            // The keys are the same in every run, and so is what is measured.
             let (promised, measured) = pair("rate");
-            assert!((measured / promised - 1.0).abs() < 0.36, "{row}");
+            let end = |at: usize| row["rate_interval"][at].as_f64().expect("a number");
+            assert!(end(0) <= measured && measured <= end(1), "{row}");
+            assert!(0.9 * end(0) <= promised && promised <= 1.1 * end(1), "{row}");
             for fact in ["bits_per_key", "snapshot_bytes", "delta_bytes"] {
                 let (promised, measured) = pair(fact);
                 assert!((measured / promised - 1.0).abs() < 0.02, "{fact}: {row}");
@@ -170,7 +172,7 @@ fn demo_shows_promises_kept_and_writes_a_page() {
         }
         // The hash set, which is exact, takes many times as much memory.
         let bits = |row: &serde_json::Value| row["bits_per_key"]["measured"].as_f64();
-        assert!(bits(&rows[2]) > bits(&rows[0]).map(|bits| 20.0 * bits), "{need}");
+        assert!(bits(&rows[2]) > bits(&rows[0]).map(|bits| 10.0 * bits), "{need}");
     }
     let page = std::fs::read_to_string(folder.join("tamis-demo.html")).expect("a page");
     assert!(
