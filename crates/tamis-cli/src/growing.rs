@@ -1,13 +1,19 @@
 //! Filters that are built anew, larger, when they hold the keys they were planned for.
 
 use anyhow::Result;
-use tamis::{AnyFilter, Digest, Filter, Insert};
+use tamis::{AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Insert, Kind};
 
-use crate::sizing::one_too_many;
+use crate::sizing::{self, one_too_many};
 use crate::spool::Spool;
 
 /// Keys that a filter is planned for when nothing is known.
 pub(crate) const START: u64 = 1 << 16;
+
+/// What takes digests, some at a time.
+pub(crate) type Take<'a> = dyn FnMut(&[Digest]) -> Result<()> + 'a;
+
+/// What hands on all digests of an input.
+pub(crate) type Each<'a> = dyn FnMut(&mut Take) -> Result<()> + 'a;
 
 /// What happens when more keys come than were planned for.
 pub(crate) enum Growth {
@@ -48,6 +54,17 @@ impl<'a> Growing<'a> {
         Ok(())
     }
 
+    /// Inserts those of `digests` that are new, and counts lines.
+    fn note(&mut self, digests: &[Digest], line: &mut u64) -> Result<()> {
+        for &digest in digests {
+            *line += 1;
+            if !self.filter.contains_digest(digest) {
+                self.insert(digest, *line)?;
+            }
+        }
+        Ok(())
+    }
+
     #[cold]
     fn make_room(&mut self, line: u64) -> Result<()> {
         let capacity = self.filter.capacity();
@@ -62,4 +79,30 @@ impl<'a> Growing<'a> {
             }
         }
     }
+}
+
+/// A filter that tells new keys from repeats, but for one in a million.
+fn empty(hasher: Hasher, keys: u64) -> Result<AnyFilter> {
+    let params = AnyParams::plan(Kind::BlockedRank, &Goal::rate(keys, 1e-6))?;
+    Ok(params.build(sizing::label(hasher, keys))?)
+}
+
+/// How many different digests `each` hands on.
+pub(crate) fn distinct(hasher: Hasher, each: &mut Each) -> Result<u64> {
+    let empty = |keys| empty(hasher, keys);
+    let mut seen = Growing::new(empty(START)?, Growth::Doubles(Spool::default()), &empty);
+    each(&mut |digests| seen.note(digests, &mut 0))?;
+    Ok(seen.filter.keys())
+}
+
+/// Hands on what `each` does, until it has handed on more than `most` different digests: then there
+/// is an error with the number of the line.
+pub(crate) fn at_most(most: u64, hasher: Hasher, each: &mut Each, take: &mut Take) -> Result<()> {
+    let empty = |keys| empty(hasher, keys);
+    let mut seen = Growing::new(empty(most)?, Growth::Stops, &empty);
+    let mut line = 0;
+    each(&mut |digests| {
+        seen.note(digests, &mut line)?;
+        take(digests)
+    })
 }

@@ -176,7 +176,7 @@ impl Row {
         let mut rate = pair("false positives", self.rate, show::rate);
         if self.rate.promised.is_some() {
             let (low, high) = self.rate_interval;
-            rate.1 += &format!(" ({} to {})", show::rate(low), show::rate(high));
+            rate.1 = format!("{} ({} to {})", rate.1, show::rate(low), show::rate(high));
         }
         [
             rate,

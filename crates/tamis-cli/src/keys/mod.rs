@@ -32,6 +32,7 @@ const BATCH: usize = 1024;
 #[derive(Args)]
 #[command(next_help_heading = "Keys")]
 #[group(skip)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Keys {
     /// Lines end with NUL instead of a line feed
     #[arg(short = '0', long)]

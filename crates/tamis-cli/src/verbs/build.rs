@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use tamis::{AnyFilter, AnyParams, Digest, Hasher, Insert, Kind, Plan};
+use tamis::{AnyFilter, AnyParams, Filter, Hasher, Insert, Kind, Plan};
 
 use super::Outcome;
+use crate::growing::{Each, Take, at_most, distinct};
 use crate::keys::Keys;
 use crate::progress::Progress;
-use crate::sizing::{Fixed, one_too_many};
+use crate::sizing::Fixed;
 use crate::spool::Spool;
 use crate::target::Target;
 use crate::wishes::Wanted;
@@ -50,65 +51,63 @@ pub(crate) struct Build {
 /// A filter that answers yes for more absent keys than this is of no use.
 const USELESS: f64 = 0.5;
 
-/// What takes digests, some at a time.
-type Take<'a> = dyn FnMut(&[Digest]) -> Result<()> + 'a;
-
 impl Build {
     pub(crate) fn run(self) -> Result<Outcome> {
         self.keys.check(Some(&self.output))?;
         let target = Target::new(&self.output)?;
         let hasher = self.wanted.hashing.hasher()?;
         let said = self.wanted.sizing.keys;
-        let counted = if self.fixed.fixed { said } else { self.keys.count()? };
+        let fixed = said.filter(|_| self.fixed.fixed);
+        let mut read = |take: &mut Take| match fixed {
+            Some(most) => at_most(most, hasher, &mut |take| self.read(hasher, take), take),
+            None => self.read(hasher, take),
+        };
+        let counted = if fixed.is_some() { Some(0) } else { self.keys.count()? };
         let filter = if let Some(lines) = counted {
-            let keys = self.planned(lines);
-            self.build(keys, hasher, |take| self.each_batch(hasher, take))?
+            self.build(self.planned(lines, hasher, &mut read)?, hasher, &mut read)?
         } else {
             let (mut spool, mut lines) = (Spool::default(), 0);
-            self.each_batch(hasher, &mut |digests| {
+            read(&mut |digests| {
                 lines += digests.len() as u64;
                 spool.extend(digests)
             })?;
-            self.build(self.planned(lines), hasher, |take| spool.read(take))?
+            let mut read = |take: &mut Take| spool.read(take);
+            self.build(self.planned(lines, hasher, &mut read)?, hasher, &mut read)?
         };
-        show::note_if_crowded(&filter);
+        // It was planned for all keys that came; repeats may make it hold more than that.
+        if filter.is_crowded() {
+            show::note_if_crowded(&filter);
+        }
         target.write(&filter, self.wanted.hashing.mode())?;
         Ok(Outcome::Fine)
     }
 
     /// The keys to plan for: those that were said, or those that came, if they are more.
-    fn planned(&self, lines: u64) -> u64 {
-        let said = self.wanted.sizing.keys.unwrap_or(0);
-        if said > 0 && lines > said {
+    fn planned(&self, lines: u64, hasher: Hasher, each: &mut Each) -> Result<u64> {
+        let Some(said) = self.wanted.sizing.keys.filter(|&said| lines > said) else {
+            return Ok(self.wanted.sizing.keys.unwrap_or(lines));
+        };
+        // Repeats take no room, and perhaps they were left out of what was said.
+        let keys = distinct(hasher, each)?;
+        if keys > said {
             show::note(&format_args!(
-                "{lines} keys came, more than --keys {said}; the filter is planned for all of them"
+                "{keys} keys came, more than --keys {said}; the filter is planned for all of them"
             ));
         }
-        said.max(lines)
+        Ok(said.max(keys))
     }
 
     /// Hands on the digests of the input.
-    fn each_batch(&self, hasher: Hasher, take: &mut Take) -> Result<()> {
-        let most = self.wanted.sizing.keys.filter(|_| self.fixed.fixed);
-        let mut lines = 0;
+    fn read(&self, hasher: Hasher, take: &mut Take) -> Result<()> {
         let progress = Progress::quiet("building", self.keys.size());
         self.keys.each_batch(hasher, progress, |batch| {
-            lines += batch.digests.len() as u64;
-            if let Some(most) = most.filter(|&most| lines > most) {
-                return Err(one_too_many(most + 1, most));
-            }
             take(batch.digests)?;
             Ok(ControlFlow::Continue(()))
         })
     }
 
     /// The filter for `keys` keys, with all digests in it that `each` hands on.
-    fn build(
-        &self,
-        keys: u64,
-        hasher: Hasher,
-        each: impl FnOnce(&mut Take) -> Result<()>,
-    ) -> Result<AnyFilter> {
+    fn build(&self, keys: u64, hasher: Hasher, each: &mut Each) -> Result<AnyFilter> {
         let (params, label) = (self.plan(keys)?, sizing::label(hasher, keys));
         if params.kind().can_insert() {
             let mut filter = params.build(label)?;
