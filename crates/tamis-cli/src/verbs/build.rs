@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use tamis::{AnyFilter, AnyParams, Filter, Hasher, Insert, Kind, Plan};
+use tamis::{AnyFilter, AnyParams, Hasher, Insert, Kind, Plan};
 
 use super::Outcome;
 use crate::growing::{Each, Take, at_most, distinct};
@@ -74,10 +74,7 @@ impl Build {
             let mut read = |take: &mut Take| spool.read(take);
             self.build(self.planned(lines, hasher, &mut read)?, hasher, &mut read)?
         };
-        // It was planned for all keys that came; repeats may make it hold more than that.
-        if filter.is_crowded() {
-            show::note_if_crowded(&filter);
-        }
+        show::note_if_crowded(&filter);
         target.write(&filter, self.wanted.hashing.mode())?;
         Ok(Outcome::Fine)
     }

@@ -251,8 +251,8 @@ fn streams_grow_and_lose_nothing() {
     // Repeats are not counted where the number of keys was said.
     for fixed in [&[][..], &["--fixed"]] {
         let build = ["build", "--kind=rank-set", "--keys", "5000", "-o", "more"];
-        folder.feed(&[&build[..], fixed].concat(), numbers(5000).repeat(9)).ok();
-        assert_eq!(planned(), 5000);
+        let run = folder.feed(&[&build[..], fixed].concat(), numbers(5000).repeat(9));
+        assert_eq!((run.code, planned()), (Some(0), 5000.into()));
     }
 }
 
