@@ -116,12 +116,14 @@ pub mod partitioned;
 mod permutation;
 mod plan;
 pub mod rank_indexed;
+pub mod ribbon;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "std")]
 pub mod sharded;
 mod spec;
 mod stored;
+mod threads;
 mod traffic;
 pub mod wire;
 
@@ -148,6 +150,7 @@ pub use key::Key;
 pub use partitioned::PartitionedBloom;
 pub use plan::{Plan, choose};
 pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
+pub use ribbon::Ribbon;
 #[cfg(feature = "std")]
 pub use sharded::Sharded;
 pub use spec::{

@@ -19,6 +19,7 @@ use crate::spec::{
     Traffic, WireError, digest_floor,
 };
 use crate::stored::Stored;
+use crate::threads;
 use crate::traffic;
 use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 
@@ -121,14 +122,6 @@ fn store(params: &PartitionedParams, choices: &mut Packed, keys: &[Digest], chos
             choices.set(first + index as u64, u64::from(function) + u64::from(hashes == 1));
         }
     }
-}
-
-#[cfg(feature = "std")]
-use super::threads::for_each;
-
-#[cfg(not(feature = "std"))]
-fn for_each<T>(_: usize, work: impl Iterator<Item = T>, each: impl Fn(T)) {
-    work.for_each(each);
 }
 
 impl Filter for PartitionedBloom {
@@ -281,7 +274,7 @@ impl Stored for PartitionedBloom {
             let array = arrays.get_mut(segment_of(keys.first()?) as usize)?.take()?;
             Some((*keys, array, chosen))
         });
-        for_each(segments.len(), work, |(keys, words, chosen)| {
+        threads::for_each(threads::cores().min(segments.len()), work, |(keys, words, chosen)| {
             *chosen = build_segment(&params, words, keys);
         });
         if let Some(choices) = &mut filter.choices {
