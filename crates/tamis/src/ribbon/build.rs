@@ -131,7 +131,8 @@ impl Segment<'_> {
         let (level, number) = (self.level, self.number);
         keys.sort_unstable_by_key(|&key| super::level::position(key, number));
         let distinct = without_copies(keys);
-        let has_wide = self.first_block < level.wide;
+        let columns = level.columns + u32::from(self.first_block < level.wide);
+        let compared = bits::low(columns);
         let mut system = System::new((self.end_block - self.first_block) * ROWS)?;
         let first_start = self.first_block * ROWS;
         let end_bucket = if self.last { u64::MAX } else { (self.end_block * ROWS - 1) / BUCKET };
@@ -146,9 +147,9 @@ impl Segment<'_> {
                 for below in &BUMPED_BELOW[1..] {
                     let begin = all[..end].partition_point(|key| starts(key) < *below);
                     let equations = all[begin..end].iter().map(|&key| {
-                        let start = level.start(key, number);
-                        let compared = level.compared(start / ROWS);
-                        (start - first_start, Equation::of(key), compared)
+                        let Equation { coefficients, value } = Equation::of(key);
+                        let start = level.start(key, number) - first_start;
+                        (start as usize, Equation { coefficients, value: value & compared })
                     });
                     if !system.add_all(equations) {
                         break;
@@ -161,7 +162,6 @@ impl Segment<'_> {
             keys.copy_within(from..from + end, bumped);
             (from, bumped) = (from + len, bumped + end);
         }
-        let columns = level.columns + u32::from(has_wide);
         let first = level.block_at(self.first_block);
         system.solve(columns, |block, solved| {
             let block = self.first_block + block;
@@ -192,6 +192,13 @@ struct System {
     taken: Vec<usize>,
 }
 
+/// What adding an equation came to.
+enum Step {
+    Goes,
+    Done,
+    Contradicts,
+}
+
 const NONE: Equation = Equation { coefficients: 0, value: 0 };
 
 impl System {
@@ -201,46 +208,65 @@ impl System {
         Ok(Self { rows: all, taken: Vec::new() })
     }
 
-    /// Adds equations, each with its start and the columns that count, or none of them if they
-    /// contradict what is there.
-    fn add_all(&mut self, equations: impl Iterator<Item = (u64, Equation, u32)>) -> bool {
+    /// Adds equations, each with its start, or none of them if they contradict what is there.
+    ///
+    /// Two are added at once, in turn, because a processor waits for the row of one while it works
+    /// on the other. Which rows are taken does not depend on the order.
+    fn add_all(&mut self, mut equations: impl Iterator<Item = (usize, Equation)>) -> bool {
         self.taken.clear();
-        for (start, equation, columns) in equations {
-            if !self.add(start as usize, equation, columns) {
-                for &row in &self.taken {
-                    self.rows[row] = NONE;
+        let (mut one, mut other) = (equations.next(), equations.next());
+        while let Some(first) = &mut one {
+            match self.step(first) {
+                Step::Goes => {}
+                Step::Done => one = equations.next(),
+                Step::Contradicts => return self.undo(),
+            }
+            if let Some(second) = &mut other {
+                match self.step(second) {
+                    Step::Goes => {}
+                    Step::Done => other = equations.next(),
+                    Step::Contradicts => return self.undo(),
                 }
-                return false;
+            }
+            if one.is_none() {
+                one = other.take();
             }
         }
         true
     }
 
-    #[inline]
-    fn add(&mut self, mut at: usize, mut equation: Equation, columns: u32) -> bool {
-        loop {
-            let row = &mut self.rows[at];
-            if row.coefficients == 0 {
-                *row = equation;
-                self.taken.push(at);
-                return true;
-            }
-            equation.coefficients ^= row.coefficients;
-            equation.value ^= row.value;
-            if equation.coefficients == 0 {
-                // It follows from the others, or contradicts them.
-                return equation.value & bits::low(columns) == 0;
-            }
-            let shift = equation.coefficients.trailing_zeros();
-            equation.coefficients >>= shift;
-            at += shift as usize;
+    #[inline(always)]
+    fn step(&mut self, (at, equation): &mut (usize, Equation)) -> Step {
+        let row = &mut self.rows[*at];
+        if row.coefficients == 0 {
+            *row = *equation;
+            self.taken.push(*at);
+            return Step::Done;
         }
+        equation.coefficients ^= row.coefficients;
+        equation.value ^= row.value;
+        if equation.coefficients == 0 {
+            // It follows from the others, or contradicts them.
+            return if equation.value == 0 { Step::Done } else { Step::Contradicts };
+        }
+        let shift = equation.coefficients.trailing_zeros();
+        equation.coefficients >>= shift;
+        *at += shift as usize;
+        Step::Goes
+    }
+
+    /// Takes out the equations that were added last.
+    fn undo(&mut self) -> bool {
+        for &row in &self.taken {
+            self.rows[row] = NONE;
+        }
+        false
     }
 
     /// Solves for the rows, from the last to the first; rows that nothing determines are zero.
     /// `write` gets every block of rows as words, a word for each column.
     fn solve(&self, columns: u32, mut write: impl FnMut(u64, &[u64])) {
-        let mut solved = [0_u64; MAX_COLUMNS as usize + 1];
+        let mut solved = [0_u64; MAX_COLUMNS as usize];
         let solved = &mut solved[..columns as usize];
         let (blocks, _) = self.rows.as_chunks::<{ ROWS as usize }>();
         for (block, rows) in blocks.iter().enumerate().rev() {

@@ -74,10 +74,7 @@ impl Filter for Ribbon {
     fn contains_digest(&self, digest: Digest) -> bool {
         let words = self.words.as_slice();
         match self.place(words, digest) {
-            Some((level, start)) => {
-                let (agreed, compared) = level.agreeing(words, start, digest);
-                agreed == compared
-            }
+            Some((level, start)) => level.satisfies(words, start, digest).0,
             None => self.list().binary_search(&digest.0).is_ok(),
         }
     }
@@ -140,10 +137,9 @@ impl Filter for Ribbon {
             if level.is_bumped(words, start) {
                 continue;
             }
-            let (agreed, compared) = level.agreeing(words, start, digest);
-            let columns = u64::from((agreed + 1).min(compared));
+            let (_, columns) = level.satisfies(words, start, digest);
             for block in [start / ROWS, start / ROWS + 1] {
-                read.extend((0..columns).map(|column| level.block_at(block) + column));
+                read.extend((0..columns).map(|column| level.block_at(block) + u64::from(column)));
             }
             return Line::distinct(read.into_iter().map(|word| word / Line::WORDS as u64));
         }
@@ -177,7 +173,7 @@ impl Stored for Ribbon {
         let listed = predicted.overflow.unwrap_or(0.0);
         let bits = params.fixed_words() * 64 + 64 * libm::round(listed) as u64;
         let solved = model::loaded(params, keys).map(|loaded| {
-            let columns = params.width() as f64 / UNIT as f64;
+            let columns = params.columns() as f64 / UNIT as f64;
             (loaded.keys - loaded.passed) * columns
         });
         let ones = 0.5 * (solved.into_iter().sum::<f64>() + 64.0 * listed);
@@ -186,9 +182,9 @@ impl Stored for Ribbon {
     }
 
     fn explain(params: &RibbonParams, n: u64, predicted: &Prediction, out: &mut Lines) {
-        let width = params.width() as f64 / UNIT as f64;
+        let columns = params.columns() as f64 / UNIT as f64;
         let [first, second, third] = params.rows();
-        out.add("symbols", format_args!("n = {n} keys, m = {first} + {second} + {third} rows in three levels, r = {width:.4} bits a row"));
+        out.add("symbols", format_args!("n = {n} keys, m = {first} + {second} + {third} rows in three levels, r = {columns:.4} bits a row"));
         for (name, loaded) in ["first", "second", "third"].iter().zip(model::loaded(params, n)) {
             let model::Loaded { level, keys, passed, .. } = loaded;
             if level.starts > 0 {

@@ -15,6 +15,11 @@ pub(super) const BUMPED_BELOW: [u64; 4] = [BUCKET, 56, 24, 0];
 /// Codes in a word. Frozen.
 pub(super) const CODES: u64 = 32;
 
+/// Columns that are compared before a lookup looks whether they agreed: an absent key is told by
+/// its first four in 15 of 16 cases, which a processor predicts better than by the first in one
+/// of two.
+pub(super) const TOGETHER: usize = 4;
+
 /// All that a digest is to a filter. Frozen.
 #[derive(Clone, Copy)]
 pub(super) struct Equation {
@@ -113,29 +118,32 @@ impl Level {
         start % BUCKET < BUMPED_BELOW[self.code(words, start / BUCKET) as usize]
     }
 
-    /// How many columns agree with the equation of a key that starts here, up to the first that
-    /// does not, and how many are compared.
+    /// Whether a key that starts here satisfies its equation, and how many columns that took.
     #[inline]
-    pub(super) fn agreeing(&self, words: &[u64], start: u64, digest: Digest) -> (u32, u32) {
+    pub(super) fn satisfies(&self, words: &[u64], start: u64, digest: Digest) -> (bool, u32) {
         let (block, offset) = (start / ROWS, start % ROWS);
         let Equation { coefficients, mut value } = Equation::of(digest);
         let low = coefficients << offset;
         let high = coefficients >> 1 >> (ROWS - 1 - offset);
-        let columns = self.compared(block);
-        let here = self.block_at(block) as usize;
-        let next = self.block_at(block + 1) as usize;
-        let here = &words[here..here + columns as usize];
-        let next = &words[next..next + columns as usize];
-        let mut agreed = 0;
-        for (here, next) in here.iter().zip(next) {
-            let sum = (here & low) ^ (next & high);
-            if u64::from(sum.count_ones() & 1) != value & 1 {
-                break;
-            }
+        let columns = self.compared(block) as usize;
+        let [here, next] = [block, block + 1].map(|block| self.block_at(block) as usize);
+        let (here, next) = (&words[here..here + columns], &words[next..next + columns]);
+        let mut differs = |column: usize| {
+            let sum = (here[column] & low) ^ (next[column] & high);
+            let differs = u64::from(sum.count_ones()) ^ value;
             value >>= 1;
-            agreed += 1;
+            differs & 1 != 0
+        };
+        let together = columns.min(TOGETHER);
+        if (0..together).fold(false, |any, column| any | differs(column)) {
+            return (false, together as u32);
         }
-        (agreed, columns)
+        for column in together..columns {
+            if differs(column) {
+                return (false, column as u32 + 1);
+            }
+        }
+        (true, columns as u32)
     }
 
     /// Starts fetching the rows of a digest.

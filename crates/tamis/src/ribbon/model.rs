@@ -1,13 +1,13 @@
 //! Sizes and rates.
 //!
-//! Symbols: n keys start in s places of a level, so its load is n / s. The share b of the keys is
-//! bumped to the next level. The share and its variance were measured (`LOADS`), because no
-//! formula for them is known; `tests/library/ribbon.rs` measures them again. All else follows: a
+//! Keys start in the places of a level; its *load* is the keys for each of these. How many are
+//! bumped to the next level, and how that varies, was measured (`LOADS`), because no formula is
+//! known; `tests/library/ribbon.rs` measures them again. All else follows: a
 //! key that starts where c columns are compared is answered yes with probability 2^-c, whatever
 //! the other keys are.
 
 use super::build::SEGMENT;
-use super::level::{BUCKET, Level, ROWS};
+use super::level::{BUCKET, Level, ROWS, TOGETHER};
 use super::params::{LEVELS, MAX_COLUMNS, RibbonParams, UNIT};
 use crate::bits::Line;
 use crate::math::solve::first_true;
@@ -17,40 +17,45 @@ use crate::wire::{self, Encoding};
 const KIND: &str = "ribbon";
 
 /// What a load does to a level of many keys.
-#[derive(Clone, Copy)]
-pub(crate) struct Load {
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
     /// Keys for each start.
-    pub(crate) load: f64,
+    pub load: f64,
     /// The share of the keys that is bumped.
-    pub(crate) bumped: f64,
+    pub bumped: f64,
     /// The variance of the number of bumped keys, divided by the keys.
-    pub(crate) variance: f64,
+    pub variance: f64,
+    /// The share of the starts that is bumped, which is less: full buckets bump.
+    pub starts: f64,
+    /// The variance of the number of bumped starts, divided by the starts.
+    pub starts_variance: f64,
 }
 
-const fn load(load: f64, bumped: f64, variance: f64) -> Load {
-    Load { load, bumped, variance }
+const fn load(load: f64, bumped: f64, variance: f64, starts: f64, starts_variance: f64) -> Load {
+    Load { load, bumped, variance, starts, starts_variance }
 }
 
-/// Measured with 5 million keys in levels of 131,072 keys. More load would bump more keys for
-/// hardly fewer empty rows, and take longer to build.
-pub(crate) const LOADS: [Load; 11] = [
-    load(0.90, 0.000_004, 0.0002),
-    load(0.92, 0.000_03, 0.0013),
-    load(0.94, 0.000_18, 0.005),
-    load(0.96, 0.000_92, 0.023),
-    load(0.98, 0.003_77, 0.052),
-    load(1.00, 0.011_04, 0.096),
-    load(1.01, 0.016_69, 0.112),
-    load(1.02, 0.023_76, 0.12),
-    load(1.03, 0.031_38, 0.09),
-    load(1.04, 0.039_79, 0.07),
-    load(1.05, 0.048_38, 0.06),
+/// Measured with 13 million keys in levels of 131,072 keys. With more load there are hardly fewer
+/// empty rows, and building takes longer.
+pub const LOADS: [Load; 10] = [
+    load(0.90, 0.000_004, 0.0001, 0.000_003, 0.0001),
+    load(0.92, 0.000_03, 0.001, 0.000_02, 0.0006),
+    load(0.94, 0.000_16, 0.0048, 0.000_13, 0.003),
+    load(0.96, 0.000_88, 0.023, 0.000_75, 0.017),
+    load(0.98, 0.003_66, 0.056, 0.003_15, 0.041),
+    load(1.00, 0.011_04, 0.080, 0.009_74, 0.059),
+    load(1.01, 0.016_80, 0.091, 0.014_91, 0.066),
+    load(1.02, 0.023_79, 0.063, 0.021_20, 0.065),
+    load(1.03, 0.031_50, 0.042, 0.028_29, 0.050),
+    load(1.04, 0.039_88, 0.029, 0.036_25, 0.055),
 ];
+/// What the ends of a level add to the variance; measured with levels of 4096 keys.
+const ENDS_VARIANCE: f64 = 300.0;
 
 /// The load of the last level, at which almost never a key is bumped.
-const LAST_LOAD: f64 = 0.8;
+const LAST_LOAD: f64 = 0.85;
 /// How many standard deviations more keys than expected the last level takes.
-const DEVIATIONS: f64 = 6.0;
+const DEVIATIONS: f64 = 4.0;
 /// The share of the keys by which the measured shares of bumped keys may be wrong.
 const UNSURE: f64 = 0.0002;
 
@@ -80,7 +85,7 @@ impl Load {
         let segments = libm::floor(keys.mean / self.load / SEGMENT as f64);
         Bumped {
             mean: keys.mean * self.bumped + segments * BUCKET as f64,
-            variance: keys.variance + keys.mean * self.variance,
+            variance: keys.variance + keys.mean * self.variance + ENDS_VARIANCE,
         }
     }
 }
@@ -110,61 +115,68 @@ fn fewest_rows(keys: u64) -> [u64; LEVELS] {
 /// The layout for a goal.
 pub(super) fn plan(goal: &Goal) -> Result<RibbonParams, PlanError> {
     goal.check()?;
-    let [width, rows, second, third] =
-        goal.fixed_params(KIND, ["width", "rows", "second", "third"])?;
+    let [columns, rows, second, third] =
+        goal.fixed_params(KIND, ["columns", "rows", "second", "third"])?;
     let keys = goal.sized_keys();
-    let fewest = match (rows, second, third) {
-        (None, None, None) => fewest_rows(keys),
-        // Who fixes a level fixes them all: one that is not named is not there.
-        fixed => [fixed.0, fixed.1, fixed.2].map(|rows| rows.unwrap_or(0)),
-    };
-    let wished = RibbonParams::new(width.unwrap_or(1), fewest, 0)?;
-    if width.is_some() {
-        return Ok(wished);
-    }
-    let most = MAX_COLUMNS * UNIT;
-    let list = RibbonParams::new(1, [0; LEVELS], 0)?;
-    let may_list = rows.is_none() && second.is_none() && third.is_none();
-    let Some(budget) = goal.budget() else {
-        let Size::Rate(asked) = goal.size else { unreachable!("the other sizes have a budget") };
-        let met = |width| rate(&wished.with_width(width), keys) <= asked;
-        let ribbon = first_true(1, most, met).map(|width| wished.with_width(width));
-        let ribbon = ribbon.ok_or_else(|| {
-            let nearest = rate(&wished.with_width(most), keys);
-            PlanError::Unreachable { kind: KIND, asked, keys, nearest }
-        })?;
-        // A few keys take the fewest bits as a list.
-        let shorter = may_list && held_bits(&list, keys) <= held_bits(&ribbon, keys);
-        return Ok(if shorter { list } else { ribbon });
-    };
-    if may_list && held_bits(&list, keys) <= budget {
-        return Ok(list);
-    }
-    let beyond = |width| held_bits(&wished.with_width(width), keys) > budget;
-    match first_true(1, most, beyond).unwrap_or(most + 1) - 1 {
-        0 => {
-            let [asked, least] = [budget, held_bits(&wished, keys)];
-            let per_key = |bits: u64| bits as f64 / keys as f64;
-            Err(PlanError::TooFewBits { kind: KIND, asked: per_key(asked), least: per_key(least) })
+    let free = [rows, second, third] == [None; LEVELS];
+    // Who fixes a level fixes them all: one that is not named is not there.
+    let fixed = [rows, second, third].map(|rows| rows.unwrap_or(0));
+    let rows = if free { fewest_rows(keys) } else { fixed };
+    let params = |columns| RibbonParams::new(columns, rows, 0);
+    let least = params(columns.unwrap_or(1))?;
+    let most = least.with_columns(columns.unwrap_or(MAX_COLUMNS * UNIT));
+    let with = |columns| least.with_columns(columns);
+    let ribbon = match (goal.size, goal.budget()) {
+        (Size::Rate(asked), _) => {
+            let met = |columns| rate(&with(columns), keys) <= asked;
+            let found = first_true(least.columns(), most.columns(), met);
+            let nearest = rate(&most, keys);
+            with(found.ok_or(PlanError::Unreachable { kind: KIND, asked, keys, nearest })?)
         }
-        width => Ok(wished.with_width(width)),
-    }
+        (_, budget) => {
+            let budget = budget.unwrap_or(0).next_multiple_of(Line::BITS);
+            let beyond = |columns| held_bits(&with(columns), keys) > budget;
+            match first_true(least.columns(), most.columns(), beyond) {
+                None => most,
+                Some(columns) if columns > least.columns() => with(columns - 1),
+                Some(_) => {
+                    let per_key = |bits: u64| bits as f64 / keys as f64;
+                    let [asked, least] = [budget, held_bits(&least, keys)].map(per_key);
+                    return Err(PlanError::TooFewBits { kind: KIND, asked, least });
+                }
+            }
+        }
+    };
+    // A few keys take the fewest bits as a list, which has the lowest rate too.
+    let list = RibbonParams::new(1, [0; LEVELS], 0)?;
+    let shorter = held_bits(&list, keys) <= held_bits(&ribbon, keys);
+    Ok(if free && columns.is_none() && shorter { list } else { ribbon })
 }
 
-/// The shares of keys and of absent keys that a level with this load passes on.
-fn bumped(load: f64) -> f64 {
+/// What a level with this load bumps.
+fn at_load(load: f64) -> Load {
     let [first, .., last] = LOADS;
     if load <= first.load {
-        return 0.0;
+        return Load { load, bumped: 0.0, variance: 0.0, starts: 0.0, starts_variance: 0.0 };
     }
-    if load > last.load {
-        // All rows are taken. (Far beyond, buckets bump all their keys.)
-        return 1.0 - (1.0 - last.bumped) * last.load / load;
-    }
+    let between = |low: Load, high: Load| {
+        let share = (load - low.load) / (high.load - low.load);
+        let of = |value: fn(&Load) -> f64| value(&low) + share * (value(&high) - value(&low));
+        Load {
+            load,
+            bumped: of(|load| load.bumped),
+            variance: of(|load| load.variance),
+            starts: of(|load| load.starts),
+            starts_variance: of(|load| load.starts_variance),
+        }
+    };
     let above = LOADS.partition_point(|known| known.load < load);
-    let (low, high) = (LOADS[above - 1], LOADS[above]);
-    let share = (load - low.load) / (high.load - low.load);
-    low.bumped + share * (high.bumped - low.bumped)
+    if above < LOADS.len() {
+        return between(LOADS[above - 1], LOADS[above]);
+    }
+    // All rows are taken. (Far beyond, buckets bump all their keys.)
+    let kept = |share: f64| 1.0 - (1.0 - share) * last.load / load;
+    Load { load, bumped: kept(last.bumped), starts: kept(last.starts), ..last }
 }
 
 /// A level with the keys that come to it.
@@ -177,23 +189,23 @@ pub(super) struct Loaded {
     /// The share of the absent keys that come to it.
     pub(super) asked: f64,
     /// The share of those that it passes on.
-    pub(super) asked_on: f64,
+    asked_on: f64,
+    /// The variance of the starts that are bumped, divided by all starts.
+    variance: f64,
 }
 
 /// The levels of a filter with `keys` keys.
 pub(super) fn loaded(params: &RibbonParams, keys: u64) -> [Loaded; LEVELS] {
     let (mut keys, mut asked) = (keys as f64, 1.0);
     params.levels().map(|level| {
-        let (share, asked_on) = if level.starts == 0 {
-            (1.0, 1.0)
-        } else {
-            let load = keys / level.starts as f64;
-            let share = bumped(load);
-            // A bucket without keys passes on all.
-            (share, share + (1.0 - share) * libm::exp(-load * BUCKET as f64))
-        };
-        let loaded = Loaded { level, keys, passed: keys * share, asked, asked_on };
-        keys *= share;
+        let all = Load { load: 0.0, bumped: 1.0, variance: 0.0, starts: 1.0, starts_variance: 0.0 };
+        let load = if level.starts == 0 { all } else { at_load(keys / level.starts as f64) };
+        // A bucket without keys passes on all.
+        let empty = libm::exp(-load.load * BUCKET as f64);
+        let asked_on = load.starts + (1.0 - load.starts) * empty;
+        let (passed, variance) = (keys * load.bumped, load.starts_variance);
+        let loaded = Loaded { level, keys, passed, asked, asked_on, variance };
+        keys = passed;
         asked *= asked_on;
         loaded
     })
@@ -209,6 +221,22 @@ pub(crate) fn rate(params: &RibbonParams, keys: u64) -> f64 {
         asked * (1.0 - asked_on) * yes(&level, level.starts, level.wide_starts())
     });
     (answered.into_iter().sum::<f64>() + digest_floor(keys)).min(1.0)
+}
+
+/// The standard deviation of the rate between filters, as a share of it: more starts are bumped
+/// now where a column more is compared, now where not.
+fn rate_spread(params: &RibbonParams, keys: u64) -> f64 {
+    let variance = loaded(params, keys).map(|loaded| {
+        let Loaded { level, asked, variance, .. } = loaded;
+        if level.starts == 0 {
+            return 0.0;
+        }
+        let starts = level.starts as f64;
+        let wide = level.wide_starts() as f64 / starts;
+        let step = asked * libm::ldexp(0.5, -(level.columns as i32));
+        step * step * wide * (1.0 - wide) * variance / starts
+    });
+    libm::sqrt(variance.into_iter().sum::<f64>()) / rate(params, keys)
 }
 
 /// The probability that an absent key which starts at one of `starts` places is answered yes; at
@@ -248,7 +276,7 @@ pub(super) fn predict(params: &RibbonParams, keys: u64) -> Prediction {
     let [.., last] = &levels;
     Prediction {
         rate: rate(params, keys),
-        rate_spread: 0.0,
+        rate_spread: rate_spread(params, keys),
         bits_per_key: per_key(held_bits(params, keys)),
         wire_bits_per_key: per_key(wire.saturating_mul(8)),
         blocks_per_insert: 0.0,
@@ -271,8 +299,12 @@ fn lines(level: &Level, absent: bool) -> f64 {
         if !absent {
             return at(columns);
         }
-        let told = (1..=columns).map(|read| at(read) * libm::ldexp(1.0, -(read as i32)));
-        told.sum::<f64>() + at(columns) * libm::ldexp(1.0, -(columns as i32))
+        // Those that agree in the first columns are told by one of the next, or by none.
+        let together = columns.min(TOGETHER as u32);
+        let agree = |columns: u32| libm::ldexp(1.0, -(columns as i32));
+        let later =
+            (together + 1..=columns).map(|read| (at(read) - at(read - 1)) * agree(read - 1));
+        at(together) + later.sum::<f64>()
     };
     let wide = level.wide_starts() as f64 / level.starts as f64;
     wide * of(level.columns + 1) + (1.0 - wide) * of(level.columns)

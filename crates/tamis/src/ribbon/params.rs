@@ -8,7 +8,7 @@ use crate::spec::{InvalidParam, Params, as_stored, require};
 
 /// The levels of a filter. Frozen.
 pub(super) const LEVELS: usize = 3;
-/// The unit of a width: rows have 1/65536 bits each, on average. Frozen.
+/// Columns are counted in this fraction: 65536 is one in every block. Frozen.
 pub(super) const UNIT: u64 = 1 << 16;
 /// The most bits of a row: a key has no more to compare. Frozen.
 pub(super) const MAX_COLUMNS: u64 = 64;
@@ -18,19 +18,19 @@ const MAX_ROWS: u64 = 1 << 40;
 /// Layout of a [`Ribbon`](super::Ribbon) filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RibbonParams {
-    width: u64,
+    columns: u64,
     rows: [u64; LEVELS],
     listed: u64,
 }
 
 impl RibbonParams {
-    /// `rows` rows in each level, which have `width` / 65536 bits on average, and room for
-    /// `listed` digests in the list. `listed` is 0 before the filter is built.
+    /// `rows` rows in each level, which have `columns` / 65536 bits on average, and `listed`
+    /// digests in the list. `listed` is 0 before the filter is built.
     ///
     /// The rows of a level are a multiple of 64: none, or at least 128.
-    pub fn new(width: u64, rows: [u64; LEVELS], listed: u64) -> Result<Self, InvalidParam> {
-        let fits = (1..=MAX_COLUMNS * UNIT).contains(&width);
-        require(fits, "width", width, "1 to 2^22")?;
+    pub fn new(columns: u64, rows: [u64; LEVELS], listed: u64) -> Result<Self, InvalidParam> {
+        let fits = (1..=MAX_COLUMNS * UNIT).contains(&columns);
+        require(fits, "columns", columns, "1 to 2^22, which are 64 columns")?;
         for (name, rows) in Self::NAMES[1..=LEVELS].iter().zip(rows) {
             let fits = rows == 0 || (2 * ROWS..=MAX_ROWS).contains(&rows);
             require(
@@ -41,12 +41,12 @@ impl RibbonParams {
             )?;
         }
         require(listed <= MAX_ROWS, "listed", listed, "at most 2^40")?;
-        Ok(Self { width, rows, listed })
+        Ok(Self { columns, rows, listed })
     }
 
-    /// Bits of a row, on average, times 65536.
-    pub fn width(&self) -> u64 {
-        self.width
+    /// Columns of the rows, on average, times 65536. Each is a bit of every row.
+    pub fn columns(&self) -> u64 {
+        self.columns
     }
 
     /// Rows of each level.
@@ -64,15 +64,14 @@ impl RibbonParams {
         Self { listed, ..self }
     }
 
-    /// The same rows with another width.
-    pub(super) fn with_width(self, width: u64) -> Self {
-        Self { width, ..self }
+    /// The same rows with other columns.
+    pub(super) fn with_columns(self, columns: u64) -> Self {
+        Self { columns, ..self }
     }
 
     /// The levels, and where they are in the array: first the rows of all, then the codes of all.
     pub(super) fn levels(&self) -> [Level; LEVELS] {
-        let columns = self.width / UNIT;
-        let share = self.width % UNIT;
+        let (columns, share) = (self.columns / UNIT, self.columns % UNIT);
         let mut at = 0;
         let mut levels = self.rows.map(|rows| {
             let blocks = rows / ROWS;
@@ -101,15 +100,15 @@ impl RibbonParams {
 }
 
 impl Params for RibbonParams {
-    const NAMES: &'static [&'static str] = &["width", "rows", "second", "third", "listed"];
+    const NAMES: &'static [&'static str] = &["columns", "rows", "second", "third", "listed"];
 
     fn values(&self) -> Vec<u64> {
-        let Self { width, rows: [rows, second, third], listed } = *self;
-        vec![width, rows, second, third, listed]
+        let Self { columns, rows: [rows, second, third], listed } = *self;
+        vec![columns, rows, second, third, listed]
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let [width, rows, second, third, listed] = as_stored(values)?;
-        Self::new(width, [rows, second, third], listed)
+        let [columns, rows, second, third, listed] = as_stored(values)?;
+        Self::new(columns, [rows, second, third], listed)
     }
 }
