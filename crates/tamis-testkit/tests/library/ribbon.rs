@@ -222,7 +222,8 @@ fn hostile_params_and_content_are_refused_by_name() {
         Arc::new(file(&[1 << 16, 128, 0, 0, 2], &[5, 6, u64::MAX, 2, 2]));
     if let Ok(opened) = Ribbon::open(&shared) {
         assert!(opened.validate().is_err());
-        (0..1000).for_each(|digest| drop(opened.contains_digest(Digest(digest << 50))));
+        let yes = (0..1000).filter(|digest| opened.contains_digest(Digest(digest << 50))).count();
+        assert!(yes < 1000);
         assert!((0.0..=1.0).contains(&opened.rate()));
     }
 }

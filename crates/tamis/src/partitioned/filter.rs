@@ -197,8 +197,7 @@ impl Stored for PartitionedBloom {
     const KIND: Kind = Kind::Partitioned;
     type Params = PartitionedParams;
     const CAN: &'static [Operation] = &[];
-    const REASON: &'static str =
-        "less memory than compressed above 0.4%, built once in half a minute for a million keys";
+    const REASON: &'static str = "the least memory for a thousand keys or fewer above 0.4%, built once in half a minute for a million";
 
     fn least(goal: &Goal) -> Result<PartitionedParams, PlanError> {
         plan(goal)
