@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use tamis::{
-    BlockedBloom, BlockedRank, Bloom, CompressedBloom, CountingBloom, DLeft, Digest, Filter,
-    Insert, RankIndexed, Remove, Stored,
+    BlockedBloom, BlockedRank, Bloom, Builder, CompressedBloom, CountingBloom, DLeft, Digest,
+    Filter, Insert, RankIndexed, Remove, Ribbon, Stored,
 };
 use tamis_bench::record::Side;
 use tamis_bench::{blocked_rank, rate_of_width};
@@ -17,13 +17,9 @@ pub(crate) fn entries(keys: u64, rate: f64) -> Vec<Entry> {
         Entry::new(name, Side::Ours, "", Some(rate), run)
     };
     let built = "built once: insert is the building, over keys";
-    let compressed = Entry::new("tamis compressed", Side::Ours, built, Some(rate), |case| {
-        let empty = || CompressedBloom::builder(0).rate(case.rate);
-        let mut round = build(case, |digests| Ok(Built(empty().build_from_digests(digests)?)))?;
-        let texts = build_texts(case, |texts| Ok(Built(empty().build_from(texts)?)))?;
-        round.times.extend(texts);
-        Ok(round)
-    });
+    let once = |name: &str, run: fn(&Case<'_>) -> Result<Round>| {
+        Entry::new(name, Side::Ours, built, Some(rate), run).built_once()
+    };
     let mut entries = vec![
         ours("tamis bloom", |case| {
             growing(case, || Ok(Bloom::with_rate(case.planned, case.rate)?))
@@ -43,7 +39,8 @@ pub(crate) fn entries(keys: u64, rate: f64) -> Vec<Entry> {
         ours("tamis dleft", |case| {
             changing(case, case.planned, || Ok(DLeft::with_rate(case.planned, case.rate)?))
         }),
-        compressed.built_once(),
+        once("tamis compressed", |case| built_once(case, CompressedBloom::builder)),
+        once("tamis ribbon", |case| built_once(case, Ribbon::builder)),
     ];
     entries.extend([8, 10, 12, 16].map(|width| {
         let name = format!("tamis blocked-rank {width}");
@@ -68,6 +65,14 @@ fn growing<F: Insert>(case: &Case, make: impl Fn() -> Result<F>) -> Result<Round
     let make = || Ok(Growing(make()?));
     let mut round = fill(case, case.planned, make)?;
     round.times.extend(fill_texts(case, case.planned, make)?);
+    Ok(round)
+}
+
+fn built_once<F: Stored>(case: &Case, builder: fn(u64) -> Builder<F>) -> Result<Round> {
+    let empty = || builder(0).rate(case.rate);
+    let mut round = build(case, |digests| Ok(Built(empty().build_from_digests(digests)?)))?;
+    let texts = build_texts(case, |texts| Ok(Built(empty().build_from(texts)?)))?;
+    round.times.extend(texts);
     Ok(round)
 }
 

@@ -25,12 +25,13 @@ const COLUMNS: [Operation; 9] = [
     Operation::BatchRemove,
 ];
 /// Of ours, what the table has.
-const SHOWN: [&str; 5] = [
+const SHOWN: [&str; 6] = [
     "tamis blocked",
     "tamis blocked-rank",
     "tamis rank-indexed",
     "tamis bloom",
     "tamis compressed",
+    "tamis ribbon",
 ];
 /// What has a row of its own in records alone: half-empty tables, and what is no filter.
 const HIDDEN: [&str; 3] = ["qfilter as asked", "cuckoo as asked", "HashSet<u64>"];

@@ -152,6 +152,7 @@ pub fn bombs(memory: u64) -> Vec<Bomb> {
     for (name, frame) in frames(bits) {
         bombs.arrays(name, &frame, bits);
         bombs.choices(name, &frame, bits);
+        bombs.ribbons(name, &frame, bits);
         bombs.counters(name, &frame, bits);
     }
     bombs.full_planes(bits);
@@ -240,6 +241,20 @@ impl Bombs {
             let params = [64, 1, groups, candidates, hashes];
             let name = format!("partitioned {candidates} {hashes}: {name}");
             self.filter(name, Kind::Partitioned, &params, &sections);
+        }
+    }
+
+    /// Adds `frame` as the array of a ribbon: rows of almost no column, of one and of many, and a
+    /// list alone. What rows and codes leave of the words is the list.
+    fn ribbons(&mut self, name: &str, frame: &[u8], bits: u64) {
+        let words = bits / 64;
+        for (columns, rows) in [(1, 4000), (1 << 16, 63), (64 << 16, 1), (1, 0)] {
+            let blocks = words / 66 * 65 * rows / 64;
+            let codes = (blocks.saturating_sub(1) * 64).div_ceil(128).div_ceil(32);
+            let listed = words - blocks * columns / (1 << 16) - codes;
+            let params = [columns, blocks * 64, 0, 0, listed];
+            let section = packed(0, frame.to_vec(), bits / 8);
+            self.filter(format!("ribbon {columns}: {name}"), Kind::Ribbon, &params, &[section]);
         }
     }
 

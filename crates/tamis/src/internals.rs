@@ -87,3 +87,9 @@ pub mod rank_indexed {
         pub use crate::rank_indexed::optimise::*;
     }
 }
+
+pub mod ribbon {
+    pub mod model {
+        pub use crate::ribbon::model::*;
+    }
+}

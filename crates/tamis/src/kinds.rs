@@ -21,6 +21,7 @@ macro_rules! kinds {
             14 BalancedTwoChoice "balanced-two-choice" crate::balanced::BalancedTwoChoice,
             15 Partitioned "partitioned" crate::partitioned::PartitionedBloom,
             16 Compressed "compressed" crate::compressed::CompressedBloom,
+            17 Ribbon "ribbon" crate::ribbon::Ribbon,
         }
     };
 }

@@ -32,7 +32,8 @@
 //! | a small value for every key | [`RankMap`] |
 //! | to remove keys or count them in less than half the memory of a counting filter, in d-left buckets | [`DLeft`] |
 //! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |
-//! | the least memory of all, built once from all keys | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`], which takes up to half a minute to build |
+//! | the least memory of all, built once from all keys | [`Ribbon`] |
+//! | the same for a thousand keys or fewer | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`] |
 //! | an exact map that answers no without reading its items | [`FastTable`] |
 //! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
 //! | to send a filter, and later only what has changed | [`Stored::pack`], [`Delta`] |
@@ -116,12 +117,14 @@ pub mod partitioned;
 mod permutation;
 mod plan;
 pub mod rank_indexed;
+pub mod ribbon;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "std")]
 pub mod sharded;
 mod spec;
 mod stored;
+mod threads;
 mod traffic;
 pub mod wire;
 
@@ -148,6 +151,7 @@ pub use key::Key;
 pub use partitioned::PartitionedBloom;
 pub use plan::{Plan, choose};
 pub use rank_indexed::{RankCounting, RankIndexed, RankMap, RankSet};
+pub use ribbon::Ribbon;
 #[cfg(feature = "std")]
 pub use sharded::Sharded;
 pub use spec::{

@@ -38,7 +38,8 @@ pub(crate) struct Pack {
 
     /// Cut the array into pieces of BYTES bytes, rounded up to a power of two, and pack each on
     /// its own: somewhat longer, but a reader need unpack only the pieces that it looks at. For
-    /// kinds that are arrays of bits: bloom, blocked, partitioned and the balanced ones
+    /// kinds that are arrays of bits: bloom, blocked, partitioned, ribbon and the balanced
+    /// ones
     #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
     pieces: Option<u64>,
 

@@ -56,7 +56,7 @@ fn kinds_that_are_built_once_have_no_deltas() {
     let folder = Folder::new();
     folder.write("old", numbers(200));
     folder.write("new", numbers(230));
-    for kind in ["compressed", "partitioned"] {
+    for kind in ["compressed", "partitioned", "ribbon"] {
         for name in ["old", "new"] {
             let file = format!("{name}.tamis");
             folder.ok(&["build", "--kind", kind, "--keys", "230", "-o", &file, name]);

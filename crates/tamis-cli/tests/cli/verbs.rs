@@ -538,7 +538,7 @@ const CHANGING: [&str; 12] = [
 fn packed_filters_are_smaller_and_the_same() {
     let folder = Folder::new();
     folder.write("keys", numbers(5000));
-    for kind in CHANGING.iter().chain(&["compressed", "partitioned"]) {
+    for kind in CHANGING.iter().chain(&["compressed", "partitioned", "ribbon"]) {
         folder.ok(&["build", "--kind", kind, "--bits-per-key", "40", "-o", "f", "keys"]);
         for best in [&[][..], &["--best"]] {
             let mut args = vec!["pack", "--json", "f", "-o", "p"];
@@ -634,7 +634,7 @@ fn deltas_turn_the_old_filter_into_the_new_one() {
         assert_eq!(folder.read("a"), after);
         assert_eq!(folder.content_id("a"), folder.content_id("b"));
     }
-    for kind in ["partitioned", "compressed"] {
+    for kind in ["partitioned", "compressed", "ribbon"] {
         folder.ok(&["build", "--kind", kind, "-o", "s", "keys"]);
         folder.run(&["diff", "s", "s", "-o", "d"]).refused(&["send snapshots instead of deltas"]);
     }

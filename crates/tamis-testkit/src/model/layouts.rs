@@ -47,6 +47,10 @@ fn bytes(kind: Kind, values: &[u64]) -> f64 {
         | Kind::BalancedMht
         | Kind::BalancedPopcount
         | Kind::BalancedTwoChoice => factors(&[0, 1]) / 8.0 + factors(&[7]) * 16.0,
+        Kind::Ribbon => {
+            let rows = factors(&[1]) + factors(&[2]) + factors(&[3]);
+            rows * (factors(&[0]) / 65_536.0 + 1.0) / 8.0 + factors(&[4]) * 8.0
+        }
         // The array of positions is never in memory as a whole.
         _ => 0.0,
     }
@@ -99,6 +103,14 @@ fn integers(kind: Kind, keys: u64, dice: &mut Dice) -> Vec<u64> {
             let positions = dice.small(1 << 62);
             let ones = if dice.once_in(2) { 0 } else { dice.small(positions) };
             vec![positions, dice.small(64), ones]
+        }
+        Kind::Ribbon => {
+            let columns = if dice.once_in(8) { 64 } else { dice.below(20) };
+            let columns = columns << 16 | dice.below(1 << 16);
+            let mut rows = || if dice.once_in(4) { 0 } else { dice.small(2 * keys / 64 + 3) * 64 };
+            let rows = [rows(), rows(), rows()];
+            let listed = if dice.once_in(4) { dice.small(keys) } else { 0 };
+            vec![columns, rows[0], rows[1], rows[2], listed]
         }
         // The kind refuses this: a kind without a line here is tried with planned layouts only.
         _ => Vec::new(),

@@ -40,6 +40,7 @@ mod pieces;
 mod plan;
 mod rank_indexed;
 mod rates;
+mod ribbon;
 mod rooms;
 mod serde;
 mod threads;

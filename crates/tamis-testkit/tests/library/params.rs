@@ -8,6 +8,7 @@ use tamis::compressed::CompressedParams;
 use tamis::dleft::DLeftParams;
 use tamis::partitioned::PartitionedParams;
 use tamis::rank_indexed::RankParams;
+use tamis::ribbon::RibbonParams;
 
 #[test]
 fn params_of_every_type_refuse_too_few_and_too_many_values() {
@@ -30,4 +31,5 @@ fn params_of_every_type_refuse_too_few_and_too_many_values() {
     check::<BalancedParams<TwoChoice>>();
     check::<PartitionedParams>();
     check::<CompressedParams>();
+    check::<RibbonParams>();
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A file or folder of `crates/tamis/src` may import from those before it, and from no other.
-const ROOMS: [&str; 30] = [
+const ROOMS: [&str; 32] = [
     // What any program could use.
     "math",
     "key",
@@ -14,6 +14,7 @@ const ROOMS: [&str; 30] = [
     "address",
     "permutation",
     "block",
+    "threads",
     // What everything here speaks of.
     "kinds",
     "spec",
@@ -31,6 +32,7 @@ const ROOMS: [&str; 30] = [
     "bloom",
     "compressed",
     "partitioned",
+    "ribbon",
     "balanced",
     "rank_indexed",
     "blocked_rank",

@@ -95,8 +95,9 @@ impl AnyParams {
     /// bytes are the same for any number of threads.
     ///
     /// `bloom` and `blocked` can use them, because their bits do not depend on the order in which
-    /// they are set. `partitioned` is built by all cores, whatever `threads` is. All other kinds
-    /// are built by one thread; in most of them the order of the keys decides where they lie.
+    /// they are set, and `ribbon`, whose segments do not touch. `partitioned` is built by all
+    /// cores, whatever `threads` is. All other kinds are built by one thread; in most of them the
+    /// order of the keys decides where they lie.
     pub fn build_in_parallel(
         self,
         label: impl Into<Label>,

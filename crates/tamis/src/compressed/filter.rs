@@ -77,7 +77,8 @@ impl Params for CompressedParams {
 
 /// A Bloom filter that keeps the positions of its set bits, and answers from them.
 ///
-/// It is built once from all its keys, and takes the least memory of all kinds below 0.4%. See
+/// It is built once from all its keys. For a thousand keys or fewer it takes the least memory of
+/// all kinds below 0.4%; for more, [`Ribbon`](crate::Ribbon) takes less. See
 /// [the module](super) for how it works.
 ///
 /// ```
@@ -167,8 +168,7 @@ impl Stored for CompressedBloom {
     const KIND: Kind = Kind::Compressed;
     type Params = CompressedParams;
     const CAN: &'static [Operation] = &[];
-    const REASON: &'static str =
-        "the least memory of all below 0.4%, built once; an answer takes three cache misses";
+    const REASON: &'static str = "the least memory for a thousand keys or fewer below 0.4%, built once; an answer takes three cache misses";
 
     fn least(goal: &Goal) -> Result<CompressedParams, PlanError> {
         plan(goal)

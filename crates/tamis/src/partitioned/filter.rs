@@ -19,6 +19,7 @@ use crate::spec::{
     Traffic, WireError, digest_floor,
 };
 use crate::stored::Stored;
+use crate::threads;
 use crate::traffic;
 use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 
@@ -123,14 +124,6 @@ fn store(params: &PartitionedParams, choices: &mut Packed, keys: &[Digest], chos
     }
 }
 
-#[cfg(feature = "std")]
-use super::threads::for_each;
-
-#[cfg(not(feature = "std"))]
-fn for_each<T>(_: usize, work: impl Iterator<Item = T>, each: impl Fn(T)) {
-    work.for_each(each);
-}
-
 impl Filter for PartitionedBloom {
     fn label(&self) -> Label {
         self.label
@@ -204,8 +197,7 @@ impl Stored for PartitionedBloom {
     const KIND: Kind = Kind::Partitioned;
     type Params = PartitionedParams;
     const CAN: &'static [Operation] = &[];
-    const REASON: &'static str =
-        "less memory than compressed above 0.4%, built once in half a minute for a million keys";
+    const REASON: &'static str = "the least memory for a thousand keys or fewer above 0.4%, built once in half a minute for a million";
 
     fn least(goal: &Goal) -> Result<PartitionedParams, PlanError> {
         plan(goal)
@@ -281,7 +273,7 @@ impl Stored for PartitionedBloom {
             let array = arrays.get_mut(segment_of(keys.first()?) as usize)?.take()?;
             Some((*keys, array, chosen))
         });
-        for_each(segments.len(), work, |(keys, words, chosen)| {
+        threads::for_each(threads::cores().min(segments.len()), work, |(keys, words, chosen)| {
             *chosen = build_segment(&params, words, keys);
         });
         if let Some(choices) = &mut filter.choices {

@@ -54,8 +54,6 @@ pub(crate) mod functions;
 pub(crate) mod model;
 mod optimise;
 mod params;
-#[cfg(feature = "std")]
-mod threads;
 
 pub use filter::PartitionedBloom;
 pub use functions::{Family, Partition};

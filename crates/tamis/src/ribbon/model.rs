@@ -1,0 +1,322 @@
+//! Sizes and rates.
+//!
+//! Keys start in the places of a level; its *load* is the keys for each of these. How many are
+//! bumped to the next level, and how that varies, was measured (`LOADS`), because no formula is
+//! known; `tests/library/ribbon.rs` measures them again. All else follows: a
+//! key that starts where c columns are compared is answered yes with probability 2^-c, whatever
+//! the other keys are.
+
+use super::build::SEGMENT;
+use super::level::{BUCKET, Level, ROWS, TOGETHER};
+use super::params::{LEVELS, MAX_COLUMNS, RibbonParams, UNIT};
+use crate::bits::Line;
+use crate::math::solve::first_true;
+use crate::spec::{Goal, Params, PlanError, Prediction, Size, digest_floor};
+use crate::wire::{self, Encoding};
+
+const KIND: &str = "ribbon";
+
+/// What a load does to a level of many keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Keys for each start.
+    pub load: f64,
+    /// The share of the keys that is bumped.
+    pub bumped: f64,
+    /// The variance of the number of bumped keys, divided by the keys.
+    pub variance: f64,
+    /// The share of the starts that is bumped, which is less: full buckets bump.
+    pub starts: f64,
+    /// The variance of the number of bumped starts, divided by the starts.
+    pub starts_variance: f64,
+}
+
+const fn load(load: f64, bumped: f64, variance: f64, starts: f64, starts_variance: f64) -> Load {
+    Load { load, bumped, variance, starts, starts_variance }
+}
+
+/// Measured with 13 million keys in levels of 131,072 keys. With more load there are hardly fewer
+/// empty rows, and building takes longer.
+pub const LOADS: [Load; 10] = [
+    load(0.90, 0.000_004, 0.0001, 0.000_003, 0.0001),
+    load(0.92, 0.000_03, 0.001, 0.000_02, 0.0006),
+    load(0.94, 0.000_16, 0.0048, 0.000_13, 0.003),
+    load(0.96, 0.000_88, 0.023, 0.000_75, 0.017),
+    load(0.98, 0.003_66, 0.056, 0.003_15, 0.041),
+    load(1.00, 0.011_04, 0.080, 0.009_74, 0.059),
+    load(1.01, 0.016_80, 0.091, 0.014_91, 0.066),
+    load(1.02, 0.023_79, 0.063, 0.021_20, 0.065),
+    load(1.03, 0.031_50, 0.042, 0.028_29, 0.050),
+    load(1.04, 0.039_88, 0.029, 0.036_25, 0.055),
+];
+/// What the ends of a level add to the variance; measured with levels of 4096 keys.
+const ENDS_VARIANCE: f64 = 300.0;
+
+/// The load of the last level, at which almost never a key is bumped.
+const LAST_LOAD: f64 = 0.85;
+/// How many standard deviations more keys than expected the last level takes.
+const DEVIATIONS: f64 = 4.0;
+/// The share of the keys by which the measured shares of bumped keys may be wrong.
+const UNSURE: f64 = 0.0002;
+
+/// Keys that a level bumps: the mean and the variance.
+#[derive(Clone, Copy)]
+struct Bumped {
+    mean: f64,
+    variance: f64,
+}
+
+/// The rows of a level in which `keys` keys have this load.
+fn rows_at(keys: f64, load: f64) -> u64 {
+    // A float that is too large becomes a number of rows that no params accept.
+    let starts = (libm::ceil(keys / load) as u64).max(ROWS);
+    starts.saturating_add(ROWS).checked_next_multiple_of(ROWS).unwrap_or(u64::MAX)
+}
+
+/// The rows of a level that comes last: it takes more keys than are expected.
+fn last_rows(keys: Bumped, all: f64) -> u64 {
+    let most = keys.mean + DEVIATIONS * libm::sqrt(keys.variance) + UNSURE * all;
+    rows_at(most, LAST_LOAD)
+}
+
+impl Load {
+    /// What a level with this load bumps of `keys`.
+    fn bumps(&self, keys: Bumped) -> Bumped {
+        let segments = libm::floor(keys.mean / self.load / SEGMENT as f64);
+        Bumped {
+            mean: keys.mean * self.bumped + segments * BUCKET as f64,
+            variance: keys.variance + keys.mean * self.variance + ENDS_VARIANCE,
+        }
+    }
+}
+
+/// The rows of the levels that take the fewest rows in all for `keys` keys.
+fn fewest_rows(keys: u64) -> [u64; LEVELS] {
+    let all = keys as f64;
+    let first = Bumped { mean: all, variance: 0.0 };
+    let mut best = [rows_at(all, LAST_LOAD), 0, 0];
+    let mut consider = |rows: [u64; LEVELS]| {
+        let sum = |rows: [u64; LEVELS]| rows.into_iter().fold(0, u64::saturating_add);
+        if sum(rows) < sum(best) {
+            best = rows;
+        }
+    };
+    for one in LOADS {
+        let (rows, second) = (rows_at(all, one.load), one.bumps(first));
+        consider([rows, last_rows(second, all), 0]);
+        for two in LOADS {
+            let third = last_rows(two.bumps(second), all);
+            consider([rows, rows_at(second.mean, two.load), third]);
+        }
+    }
+    best
+}
+
+/// The layout for a goal.
+pub(super) fn plan(goal: &Goal) -> Result<RibbonParams, PlanError> {
+    goal.check()?;
+    let [columns, rows, second, third] =
+        goal.fixed_params(KIND, ["columns", "rows", "second", "third"])?;
+    let keys = goal.sized_keys();
+    let free = [rows, second, third] == [None; LEVELS];
+    // Who fixes a level fixes them all: one that is not named is not there.
+    let fixed = [rows, second, third].map(|rows| rows.unwrap_or(0));
+    let rows = if free { fewest_rows(keys) } else { fixed };
+    let params = |columns| RibbonParams::new(columns, rows, 0);
+    let least = params(columns.unwrap_or(1))?;
+    let most = least.with_columns(columns.unwrap_or(MAX_COLUMNS * UNIT));
+    let with = |columns| least.with_columns(columns);
+    let ribbon = match (goal.size, goal.budget()) {
+        (Size::Rate(asked), _) => {
+            let met = |columns| rate(&with(columns), keys) <= asked;
+            let found = first_true(least.columns(), most.columns(), met);
+            let nearest = rate(&most, keys);
+            with(found.ok_or(PlanError::Unreachable { kind: KIND, asked, keys, nearest })?)
+        }
+        (_, budget) => {
+            let budget = budget.unwrap_or(0).next_multiple_of(Line::BITS);
+            let beyond = |columns| held_bits(&with(columns), keys) > budget;
+            match first_true(least.columns(), most.columns(), beyond) {
+                None => most,
+                Some(columns) if columns > least.columns() => with(columns - 1),
+                Some(_) => {
+                    let per_key = |bits: u64| bits as f64 / keys as f64;
+                    let [asked, least] = [budget, held_bits(&least, keys)].map(per_key);
+                    return Err(PlanError::TooFewBits { kind: KIND, asked, least });
+                }
+            }
+        }
+    };
+    // A few keys take the fewest bits as a list, which has the lowest rate too.
+    let list = RibbonParams::new(1, [0; LEVELS], 0)?;
+    let shorter = held_bits(&list, keys) <= held_bits(&ribbon, keys);
+    Ok(if free && columns.is_none() && shorter { list } else { ribbon })
+}
+
+/// What a level with this load bumps.
+fn at_load(load: f64) -> Load {
+    let [first, .., last] = LOADS;
+    if load <= first.load {
+        return Load { load, bumped: 0.0, variance: 0.0, starts: 0.0, starts_variance: 0.0 };
+    }
+    let between = |low: Load, high: Load| {
+        let share = (load - low.load) / (high.load - low.load);
+        let of = |value: fn(&Load) -> f64| value(&low) + share * (value(&high) - value(&low));
+        Load {
+            load,
+            bumped: of(|load| load.bumped),
+            variance: of(|load| load.variance),
+            starts: of(|load| load.starts),
+            starts_variance: of(|load| load.starts_variance),
+        }
+    };
+    let above = LOADS.partition_point(|known| known.load < load);
+    if above < LOADS.len() {
+        return between(LOADS[above - 1], LOADS[above]);
+    }
+    // All rows are taken. (Far beyond, buckets bump all their keys.)
+    let kept = |share: f64| 1.0 - (1.0 - share) * last.load / load;
+    Load { load, bumped: kept(last.bumped), starts: kept(last.starts), ..last }
+}
+
+/// A level with the keys that come to it.
+pub(super) struct Loaded {
+    pub(super) level: Level,
+    /// The keys that come to it.
+    pub(super) keys: f64,
+    /// The keys that it passes on.
+    pub(super) passed: f64,
+    /// The share of the absent keys that come to it.
+    pub(super) asked: f64,
+    /// The share of those that it passes on.
+    asked_on: f64,
+    /// The variance of the starts that are bumped, divided by all starts.
+    variance: f64,
+}
+
+/// The levels of a filter with `keys` keys.
+pub(super) fn loaded(params: &RibbonParams, keys: u64) -> [Loaded; LEVELS] {
+    let (mut keys, mut asked) = (keys as f64, 1.0);
+    params.levels().map(|level| {
+        let all = Load { load: 0.0, bumped: 1.0, variance: 0.0, starts: 1.0, starts_variance: 0.0 };
+        let load = if level.starts == 0 { all } else { at_load(keys / level.starts as f64) };
+        // A bucket without keys passes on all.
+        let empty = libm::exp(-load.load * BUCKET as f64);
+        let asked_on = load.starts + (1.0 - load.starts) * empty;
+        let (passed, variance) = (keys * load.bumped, load.starts_variance);
+        let loaded = Loaded { level, keys, passed, asked, asked_on, variance };
+        keys = passed;
+        asked *= asked_on;
+        loaded
+    })
+}
+
+/// The expected rate.
+pub(crate) fn rate(params: &RibbonParams, keys: u64) -> f64 {
+    let answered = loaded(params, keys).map(|loaded| {
+        let Loaded { level, asked, asked_on, .. } = loaded;
+        if level.starts == 0 {
+            return 0.0;
+        }
+        asked * (1.0 - asked_on) * yes(&level, level.starts, level.wide_starts())
+    });
+    (answered.into_iter().sum::<f64>() + digest_floor(keys)).min(1.0)
+}
+
+/// The standard deviation of the rate between filters, as a share of it: more starts are bumped
+/// now where a column more is compared, now where not.
+fn rate_spread(params: &RibbonParams, keys: u64) -> f64 {
+    let variance = loaded(params, keys).map(|loaded| {
+        let Loaded { level, asked, variance, .. } = loaded;
+        if level.starts == 0 {
+            return 0.0;
+        }
+        let starts = level.starts as f64;
+        let wide = level.wide_starts() as f64 / starts;
+        let step = asked * libm::ldexp(0.5, -(level.columns as i32));
+        step * step * wide * (1.0 - wide) * variance / starts
+    });
+    libm::sqrt(variance.into_iter().sum::<f64>()) / rate(params, keys)
+}
+
+/// The probability that an absent key which starts at one of `starts` places is answered yes; at
+/// `wide` of them a column more is compared.
+pub(super) fn yes(level: &Level, starts: u64, wide: u64) -> f64 {
+    let share = wide as f64 / starts as f64;
+    libm::ldexp(1.0 - 0.5 * share, -(level.columns as i32))
+}
+
+/// The digests that are expected in the list.
+pub(super) fn expected_listed(params: &RibbonParams, keys: u64) -> f64 {
+    let [.., last] = loaded(params, keys);
+    last.passed
+}
+
+/// Bits of memory held: whole lines of rows, codes and list.
+fn held_bits(params: &RibbonParams, keys: u64) -> u64 {
+    let listed = libm::round(expected_listed(params, keys)) as u64;
+    (params.fixed_words().saturating_add(listed)).saturating_mul(64).next_multiple_of(Line::BITS)
+}
+
+/// What a filter will do.
+pub(super) fn predict(params: &RibbonParams, keys: u64) -> Prediction {
+    let per_key = |bits: u64| bits as f64 / keys.max(1) as f64;
+    let listed = expected_listed(params, keys);
+    let words = params.fixed_words().saturating_add(libm::round(listed) as u64);
+    let wire = wire::planned_len(RibbonParams::NAMES.len(), Encoding::Raw, words.saturating_mul(8));
+    let levels = loaded(params, keys);
+    let hit = levels.iter().map(|level| {
+        (level.keys + (level.keys - level.passed) * lines(&level.level, false)) / keys.max(1) as f64
+    });
+    let miss = levels
+        .iter()
+        .map(|level| level.asked * (1.0 + (1.0 - level.asked_on) * lines(&level.level, true)));
+    // A search of the list reads about the logarithm of its lines.
+    let list = if listed < 0.5 { 0.0 } else { libm::log2(listed / 8.0).max(0.0) + 1.0 };
+    let [.., last] = &levels;
+    Prediction {
+        rate: rate(params, keys),
+        rate_spread: rate_spread(params, keys),
+        bits_per_key: per_key(held_bits(params, keys)),
+        wire_bits_per_key: per_key(wire.saturating_mul(8)),
+        blocks_per_insert: 0.0,
+        blocks_per_hit: hit.sum::<f64>() + last.passed / keys.max(1) as f64 * list,
+        blocks_per_miss: miss.sum::<f64>() + last.asked * last.asked_on * list,
+        overflow: Some(listed),
+    }
+}
+
+/// Lines of rows that a lookup reads, as the mean over keys that are in, or over absent keys
+/// (`absent`), which are told by the first column that does not agree.
+fn lines(level: &Level, absent: bool) -> f64 {
+    if level.starts == 0 {
+        return 0.0;
+    }
+    let of = |columns: u32| {
+        // Blocks begin at any word of a line.
+        let at = |read: u32| (0..8).map(|phase| read_lines(phase, columns, read)).sum::<u32>();
+        let at = |read| f64::from(at(read)) / 8.0;
+        if !absent {
+            return at(columns);
+        }
+        // Those that agree in the first columns are told by one of the next, or by none.
+        let together = columns.min(TOGETHER as u32);
+        let agree = |columns: u32| libm::ldexp(1.0, -(columns as i32));
+        let later =
+            (together + 1..=columns).map(|read| (at(read) - at(read - 1)) * agree(read - 1));
+        at(together) + later.sum::<f64>()
+    };
+    let wide = level.wide_starts() as f64 / level.starts as f64;
+    wide * of(level.columns + 1) + (1.0 - wide) * of(level.columns)
+}
+
+/// Lines in which the first `read` words of two blocks are, of `columns` words each; the first
+/// block begins at word `phase` of a line.
+fn read_lines(phase: u32, columns: u32, read: u32) -> u32 {
+    let lines = |from: u32| (from / 8, (from + read - 1) / 8);
+    if read == 0 {
+        return 0;
+    }
+    let ((first, last), (next, end)) = (lines(phase), lines(phase + columns));
+    (last - first + 1) + (end - next + 1) - u32::from(last == next)
+}
