@@ -16,6 +16,8 @@
 mod error;
 mod file;
 mod follow;
+#[cfg(feature = "gate")]
+pub mod gate;
 mod hex;
 mod key;
 mod live;

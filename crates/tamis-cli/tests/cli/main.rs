@@ -3,6 +3,8 @@
 mod errors;
 mod exchange;
 mod files;
+mod gate;
+mod http;
 mod keys;
 mod pipes;
 mod plans;
