@@ -162,7 +162,13 @@ impl Publisher {
         };
         let key = self.key.as_ref().map(SecretKey::public);
         let manifest = Manifest::decode(&tagged.bytes, &self.name, key.as_ref())?;
-        let table = Table::decode(&store::read(&*self.store, &manifest.table)?)?;
+        let table =
+            store::read(&*self.store, &manifest.table).and_then(|bytes| Table::decode(&bytes));
+        let table = match table {
+            // Nothing leads on from here.
+            Err(error) if error.is_loss() => Table::default(),
+            table => table?,
+        };
         Ok(Some(Head { manifest, table, tagged }))
     }
 
@@ -172,13 +178,21 @@ impl Publisher {
             return self.begin(1, 1, filter, None);
         };
         let (epoch, from) = (manifest.epoch, manifest.version);
-        if manifest.content == filter.content_id() {
+        let is_whole = table.path(None, from).is_some();
+        if manifest.content == filter.content_id() && is_whole {
             let (newest, table) = (manifest.newest, table.clone());
             return Ok(Next { epoch, version: from, newest, table, new_epoch: None });
         }
         let version = from + 1;
         let mut walk = Walk { store: &*self.store, table, at: None };
-        let step = match Delta::between(walk.to(from)?, filter) {
+        let newest = match walk.to(from) {
+            Err(error) if error.is_loss() => {
+                let why = format!("the store has lost version {from} ({error})");
+                return self.begin(epoch + 1, version, filter, Some(why));
+            }
+            newest => newest?,
+        };
+        let step = match Delta::between(newest, filter) {
             Err(why @ (DeltaError::Mismatch(_) | DeltaError::BuiltOnce(_))) => {
                 return self.begin(epoch + 1, version, filter, Some(why.to_string()));
             }

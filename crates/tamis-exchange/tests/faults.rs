@@ -391,6 +391,28 @@ fn damaged_objects_are_not_even_read() {
 }
 
 #[test]
+fn a_store_that_loses_its_objects_begins_an_epoch() {
+    for is_changed in [false, true] {
+        let mut trial = Trial::new(6);
+        (0..3).for_each(|_| trial.publish().unwrap());
+        let mut follower = trial.follower();
+        let held = trial.step(&mut follower, 0);
+        trial.store.files.lock().unwrap().retain(|name, _| name == "manifest");
+        if is_changed {
+            trial.filter.insert_digest(digest(1 << 40)).unwrap();
+        }
+        let filter = AnyFilter::from(trial.filter.clone());
+        let published = trial.publisher.publish(&filter, at(9)).unwrap();
+        assert_eq!((published.version, published.epoch), (held + 1, 2));
+        assert!(published.new_epoch.is_some_and(|why| why.contains("has lost version")));
+        for mut follower in [follower, trial.follower()] {
+            assert_eq!(follower.step(at(9)).unwrap().version, held + 1);
+            assert_eq!(follower.live().load().unwrap().filter.content_id(), filter.content_id());
+        }
+    }
+}
+
+#[test]
 fn other_layouts_begin_an_epoch() {
     let mut trial = Trial::new(3);
     trial.publish().unwrap();
