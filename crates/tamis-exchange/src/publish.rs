@@ -24,6 +24,8 @@ use crate::table::{Row, Table};
 
 /// Steps of these lengths are kept.
 const STEPS: [u64; 3] = [1, 8, 64];
+/// The first part of the table is for followers up to this many versions behind.
+const NEAR: u64 = 32;
 /// A snapshot is kept every so often, to rebuild older versions from.
 const KEPT_SNAPSHOTS: u64 = 64;
 
@@ -117,7 +119,7 @@ impl Publisher {
         }
         let _lock = self.store.lock()?;
         let head = self.head()?;
-        let next = self.next(head.as_ref(), filter)?;
+        let mut next = self.next(head.as_ref(), filter)?;
         let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let manifest = Manifest {
             epoch: next.epoch,
@@ -129,7 +131,7 @@ impl Publisher {
             rate: filter.rate(),
             content: filter.content_id(),
             newest: next.newest,
-            table: self.put(&next.table.encode())?,
+            table: self.put_table(&mut next.table, next.version)?,
             recent: self.recent.clone(),
         };
         // All objects are there before the manifest names them.
@@ -162,8 +164,8 @@ impl Publisher {
         };
         let key = self.key.as_ref().map(SecretKey::public);
         let manifest = Manifest::decode(&tagged.bytes, &self.name, key.as_ref())?;
-        let table =
-            store::read(&*self.store, &manifest.table).and_then(|bytes| Table::decode(&bytes));
+        let read = |object: &Object| store::read(&*self.store, object);
+        let table = read(&manifest.table).and_then(|bytes| Table::decode(&bytes)?.complete(read));
         let table = match table {
             // Nothing leads on from here.
             Err(error) if error.is_loss() => Table::default(),
@@ -216,7 +218,7 @@ impl Publisher {
                 rows.push(Row { from, to: version, object: self.put(&bytes)? });
             }
         }
-        let table = Table { first: table.first, rows };
+        let table = Table::new(table.first, rows);
         Ok(Next { epoch, version, newest: Some(step), table, new_epoch: None })
     }
 
@@ -230,7 +232,7 @@ impl Publisher {
     ) -> Result<Next, Error> {
         let object = self.put(&filter.pack(Effort::Best).to_vec())?;
         let rows = vec![Row { from: 0, to: version, object }];
-        Ok(Next { epoch, version, newest: None, table: Table { first: version, rows }, new_epoch })
+        Ok(Next { epoch, version, newest: None, table: Table::new(version, rows), new_epoch })
     }
 
     fn put(&self, bytes: &[u8]) -> Result<Object, Error> {
@@ -239,12 +241,21 @@ impl Publisher {
         Ok(object)
     }
 
+    /// Writes both parts of a table, and returns the first.
+    fn put_table(&self, table: &mut Table, newest: u64) -> Result<Object, Error> {
+        let (mut near, rest) = table.split(newest.saturating_sub(NEAR), newest);
+        near.rest = if rest.rows.is_empty() { None } else { Some(self.put(&rest.encode())?) };
+        table.rest = near.rest;
+        self.put(&near.encode())
+    }
+
     /// Deletes what neither this version names nor the one before, whose followers may still be
     /// reading.
     fn clean(&self, now: &Manifest, table: &Table, before: Option<&Head>) -> Result<(), Error> {
         let rows = table.rows.iter().chain(before.iter().flat_map(|head| &head.table.rows));
         let tables = [now.table].into_iter().chain(before.map(|head| head.manifest.table));
-        let objects = rows.map(|row| row.object).chain(tables);
+        let rests = table.rest.into_iter().chain(before.and_then(|head| head.table.rest));
+        let objects = rows.map(|row| row.object).chain(tables).chain(rests);
         let named: HashSet<String> = objects.map(|object| object.hash.to_string()).collect();
         self.store.clean(&|name| named.contains(name))
     }

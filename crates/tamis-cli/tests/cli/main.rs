@@ -3,7 +3,9 @@
 mod errors;
 mod exchange;
 mod files;
+#[cfg(feature = "gate")]
 mod gate;
+#[cfg(feature = "gate")]
 mod http;
 mod keys;
 mod pipes;
