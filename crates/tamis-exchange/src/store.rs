@@ -14,7 +14,6 @@ mod http;
 use std::any::Any;
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::Duration;
 
 #[cfg(feature = "bucket")]
 pub use bucket::Bucket;
@@ -159,12 +158,6 @@ fn unsupported(scheme: &str) -> Error {
         _ => format!("{scheme} is not supported; use http, https, s3 or a folder"),
     };
     Error::format("address", fault)
-}
-
-/// How long a request may take that brings `bytes` bytes.
-fn patience(bytes: u64) -> Duration {
-    const LEAST: Duration = Duration::from_secs(30);
-    LEAST + Duration::from_millis(bytes)
 }
 
 /// The tag of bytes that have no other.
