@@ -124,6 +124,11 @@ impl Error {
         matches!(self, Self::Damaged { .. } | Self::Content { .. } | Self::Wire(_) | Self::Delta(_))
     }
 
+    /// Whether a store does not have any more what it had.
+    pub(crate) fn is_loss(&self) -> bool {
+        self.is_passing() || self.is_of_content() || matches!(self, Self::Format { .. })
+    }
+
     /// Whether the same request may succeed a little later: an object may have been replaced
     /// since the manifest was read.
     pub(crate) fn is_passing(&self) -> bool {

@@ -230,14 +230,17 @@ impl Follower {
         let mut table = None;
         let path = match newest {
             Some((from, object)) => vec![Row { from, to, object }],
-            None => table.insert(self.table(manifest)?).path(version, to).ok_or_else(no_path)?,
+            None => {
+                let whole = self.table(manifest, version)?;
+                table.insert(whole).path(version, to).ok_or_else(no_path)?
+            }
         };
         let is_snapshot = path.first().is_some_and(Row::is_snapshot);
         match self.walk(&path, held.as_deref(), manifest) {
             // What is held is not what it should be, or a delta is damaged.
             Err(error) if !is_snapshot && error.is_of_content() => {
                 self.totals.fallbacks += 1;
-                let table = table.map_or_else(|| self.table(manifest), Ok)?;
+                let table = table.map_or_else(|| self.table(manifest, None), Ok)?;
                 let path = table.path(None, to).ok_or_else(no_path)?;
                 Ok((self.walk(&path, None, manifest)?, path))
             }
@@ -245,9 +248,17 @@ impl Follower {
         }
     }
 
-    fn table(&mut self, manifest: &Manifest) -> Result<Table, Error> {
-        check_limit("table", manifest.table.bytes, table::MOST_BYTES)?;
-        Table::decode(&self.read(&manifest.table)?)
+    /// The table, as far as a follower of version `held` needs it.
+    fn table(&mut self, manifest: &Manifest, held: Option<u64>) -> Result<Table, Error> {
+        let mut read = |object: &Object| {
+            check_limit("table", object.bytes, table::MOST_BYTES)?;
+            self.read(object)
+        };
+        let table = Table::decode(&read(&manifest.table)?)?;
+        if held.is_some_and(|held| table.first <= held && held < table.since) {
+            return table.complete(read);
+        }
+        Ok(table)
     }
 
     /// Follows a path, and compares where it leads with what was signed.

@@ -16,6 +16,8 @@
 mod error;
 mod file;
 mod follow;
+#[cfg(feature = "gate")]
+pub mod gate;
 mod hex;
 mod key;
 mod live;
@@ -32,6 +34,8 @@ pub use key::{PublicKey, SecretKey};
 pub use live::{Current, Live};
 pub use manifest::Manifest;
 pub use publish::{Published, Publisher};
+#[cfg(feature = "bucket")]
+pub use store::Bucket;
 #[cfg(feature = "http")]
 pub use store::Http;
-pub use store::{Folder, Source, Store, Tagged, check_name, source};
+pub use store::{Folder, Source, Store, Tagged, check_name, source, store};

@@ -24,6 +24,8 @@ use crate::table::{Row, Table};
 
 /// Steps of these lengths are kept.
 const STEPS: [u64; 3] = [1, 8, 64];
+/// The first part of the table is for followers up to this many versions behind.
+const NEAR: u64 = 32;
 /// A snapshot is kept every so often, to rebuild older versions from.
 const KEPT_SNAPSHOTS: u64 = 64;
 
@@ -117,7 +119,7 @@ impl Publisher {
         }
         let _lock = self.store.lock()?;
         let head = self.head()?;
-        let next = self.next(head.as_ref(), filter)?;
+        let mut next = self.next(head.as_ref(), filter)?;
         let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let manifest = Manifest {
             epoch: next.epoch,
@@ -129,7 +131,7 @@ impl Publisher {
             rate: filter.rate(),
             content: filter.content_id(),
             newest: next.newest,
-            table: self.put(&next.table.encode())?,
+            table: self.put_table(&mut next.table, next.version)?,
             recent: self.recent.clone(),
         };
         // All objects are there before the manifest names them.
@@ -162,7 +164,13 @@ impl Publisher {
         };
         let key = self.key.as_ref().map(SecretKey::public);
         let manifest = Manifest::decode(&tagged.bytes, &self.name, key.as_ref())?;
-        let table = Table::decode(&store::read(&*self.store, &manifest.table)?)?;
+        let read = |object: &Object| store::read(&*self.store, object);
+        let table = read(&manifest.table).and_then(|bytes| Table::decode(&bytes)?.complete(read));
+        let table = match table {
+            // Nothing leads on from here.
+            Err(error) if error.is_loss() => Table::default(),
+            table => table?,
+        };
         Ok(Some(Head { manifest, table, tagged }))
     }
 
@@ -172,13 +180,21 @@ impl Publisher {
             return self.begin(1, 1, filter, None);
         };
         let (epoch, from) = (manifest.epoch, manifest.version);
-        if manifest.content == filter.content_id() {
+        let is_whole = table.path(None, from).is_some();
+        if manifest.content == filter.content_id() && is_whole {
             let (newest, table) = (manifest.newest, table.clone());
             return Ok(Next { epoch, version: from, newest, table, new_epoch: None });
         }
         let version = from + 1;
         let mut walk = Walk { store: &*self.store, table, at: None };
-        let step = match Delta::between(walk.to(from)?, filter) {
+        let newest = match walk.to(from) {
+            Err(error) if error.is_loss() => {
+                let why = format!("the store has lost version {from} ({error})");
+                return self.begin(epoch + 1, version, filter, Some(why));
+            }
+            newest => newest?,
+        };
+        let step = match Delta::between(newest, filter) {
             Err(why @ (DeltaError::Mismatch(_) | DeltaError::BuiltOnce(_))) => {
                 return self.begin(epoch + 1, version, filter, Some(why.to_string()));
             }
@@ -202,7 +218,7 @@ impl Publisher {
                 rows.push(Row { from, to: version, object: self.put(&bytes)? });
             }
         }
-        let table = Table { first: table.first, rows };
+        let table = Table::new(table.first, rows);
         Ok(Next { epoch, version, newest: Some(step), table, new_epoch: None })
     }
 
@@ -216,7 +232,7 @@ impl Publisher {
     ) -> Result<Next, Error> {
         let object = self.put(&filter.pack(Effort::Best).to_vec())?;
         let rows = vec![Row { from: 0, to: version, object }];
-        Ok(Next { epoch, version, newest: None, table: Table { first: version, rows }, new_epoch })
+        Ok(Next { epoch, version, newest: None, table: Table::new(version, rows), new_epoch })
     }
 
     fn put(&self, bytes: &[u8]) -> Result<Object, Error> {
@@ -225,12 +241,21 @@ impl Publisher {
         Ok(object)
     }
 
+    /// Writes both parts of a table, and returns the first.
+    fn put_table(&self, table: &mut Table, newest: u64) -> Result<Object, Error> {
+        let (mut near, rest) = table.split(newest.saturating_sub(NEAR), newest);
+        near.rest = if rest.rows.is_empty() { None } else { Some(self.put(&rest.encode())?) };
+        table.rest = near.rest;
+        self.put(&near.encode())
+    }
+
     /// Deletes what neither this version names nor the one before, whose followers may still be
     /// reading.
     fn clean(&self, now: &Manifest, table: &Table, before: Option<&Head>) -> Result<(), Error> {
         let rows = table.rows.iter().chain(before.iter().flat_map(|head| &head.table.rows));
         let tables = [now.table].into_iter().chain(before.map(|head| head.manifest.table));
-        let objects = rows.map(|row| row.object).chain(tables);
+        let rests = table.rest.into_iter().chain(before.and_then(|head| head.table.rest));
+        let objects = rows.map(|row| row.object).chain(tables).chain(rests);
         let named: HashSet<String> = objects.map(|object| object.hash.to_string()).collect();
         self.store.clean(&|name| named.contains(name))
     }

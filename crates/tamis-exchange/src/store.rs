@@ -5,6 +5,8 @@
 //! STORE/NAME/objects/SHA256      snapshots, deltas and tables, which never change
 //! ```
 
+#[cfg(feature = "bucket")]
+mod bucket;
 mod folder;
 #[cfg(feature = "http")]
 mod http;
@@ -12,8 +14,9 @@ mod http;
 use std::any::Any;
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::Duration;
 
+#[cfg(feature = "bucket")]
+pub use bucket::Bucket;
 pub use folder::Folder;
 #[cfg(feature = "http")]
 pub use http::Http;
@@ -82,7 +85,7 @@ pub fn check_name(name: &str) -> Result<(), Error> {
     if fits && name.chars().all(is_plain) { Ok(()) } else { Err(Error::Name(name.to_owned())) }
 }
 
-/// The set at an address: the name of a set behind a folder or a URL.
+/// The set at an address: the name of a set behind a folder, a URL or a bucket.
 ///
 /// ```
 /// assert_eq!(tamis_exchange::source("/srv/sets/words")?.0, "words");
@@ -90,7 +93,7 @@ pub fn check_name(name: &str) -> Result<(), Error> {
 /// # Ok::<(), tamis_exchange::Error>(())
 /// ```
 pub fn source(address: &str) -> Result<(String, Box<dyn Source>), Error> {
-    let (scheme, path) = address.split_once("://").unwrap_or(("", address));
+    let (scheme, path) = split(address);
     let path = path.trim_end_matches('/');
     let (store, name) = match path.rsplit_once('/') {
         Some(("", name)) => ("/", name),
@@ -105,18 +108,56 @@ pub fn source(address: &str) -> Result<(String, Box<dyn Source>), Error> {
         "" => Box::new(Folder::new(Path::new(store), name)?),
         #[cfg(feature = "http")]
         "http" | "https" => Box::new(Http::new(&format!("{scheme}://{path}"))),
-        _ => {
-            let fault = format!("{scheme} is not supported; use http, https or a folder");
-            return Err(Error::format("address", fault));
-        }
+        #[cfg(feature = "bucket")]
+        _ if is_bucket(scheme) => Box::new(Bucket::new(&format!("{scheme}://{store}"), name)?),
+        _ => return Err(unsupported(scheme)),
     };
     Ok((name.to_owned(), source))
 }
 
-/// How long a request may take that brings `bytes` bytes.
-fn patience(bytes: u64) -> Duration {
-    const LEAST: Duration = Duration::from_secs(30);
-    LEAST + Duration::from_millis(bytes)
+/// The set `name` of the store at an address, a folder or a bucket, for a publisher.
+///
+/// ```
+/// assert!(tamis_exchange::store("sets", "words").is_ok());
+/// assert!(tamis_exchange::store("https://example.org/sets", "words").is_err());
+/// # Ok::<(), tamis_exchange::Error>(())
+/// ```
+pub fn store(address: &str, name: &str) -> Result<Box<dyn Store>, Error> {
+    match split(address).0 {
+        "" => Ok(Box::new(Folder::new(Path::new(address), name)?)),
+        #[cfg(feature = "bucket")]
+        scheme if is_bucket(scheme) => Ok(Box::new(Bucket::new(address, name)?)),
+        scheme @ ("http" | "https") => {
+            let fault =
+                format!("{scheme} serves sets; publish into the folder or bucket behind it");
+            Err(Error::format("address", fault))
+        }
+        scheme => Err(unsupported(scheme)),
+    }
+}
+
+/// The scheme of an address, which a folder has not, and the rest of it.
+fn split(address: &str) -> (&str, &str) {
+    address.split_once("://").unwrap_or(("", address))
+}
+
+#[cfg(feature = "bucket")]
+fn is_bucket(scheme: &str) -> bool {
+    matches!(scheme, "s3" if cfg!(feature = "s3"))
+        || matches!(scheme, "gs" if cfg!(feature = "gcs"))
+        || matches!(scheme, "az" if cfg!(feature = "azure"))
+}
+
+fn unsupported(scheme: &str) -> Error {
+    let fault = match scheme {
+        "s3" | "gs" | "az" => {
+            format!(
+                "this tamis was built without {scheme}; build it with its feature s3, gcs or azure"
+            )
+        }
+        _ => format!("{scheme} is not supported; use http, https, s3 or a folder"),
+    };
+    Error::format("address", fault)
 }
 
 /// The tag of bytes that have no other.

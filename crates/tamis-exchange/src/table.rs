@@ -1,4 +1,7 @@
 //! The table of objects, and the cheapest path through them.
+//!
+//! It is published in two parts: what a follower needs that is a few versions behind, and the
+//! rest. Otherwise the table would take more bytes than the deltas that such a follower looks for.
 
 use crate::error::Error;
 use crate::object::{Hash, Object};
@@ -24,20 +27,41 @@ impl Row {
     }
 }
 
-/// All objects of an epoch.
+/// All objects of an epoch, or a part of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     /// The first version of the epoch.
     pub(crate) first: u64,
+    /// A follower with this version or a later one needs no other part.
+    pub(crate) since: u64,
+    /// The other part.
+    pub(crate) rest: Option<Object>,
     pub(crate) rows: Vec<Row>,
 }
 
 impl Table {
+    /// A table that is all in one part.
+    pub(crate) fn new(first: u64, rows: Vec<Row>) -> Self {
+        Self { first, since: first, rest: None, rows }
+    }
+
+    /// The part for followers of version `since` and later, and the rest; `newest` is the newest
+    /// version.
+    pub(crate) fn split(&self, since: u64, newest: u64) -> (Self, Self) {
+        let is_near = |row: &Row| row.to == newest || !row.is_snapshot() && row.to > since;
+        let (near, rest) = self.rows.iter().copied().partition(is_near);
+        let since = since.max(self.first);
+        (Self { since, ..Self::new(self.first, near) }, Self::new(self.first, rest))
+    }
+
     /// The rows in order. Numbers have seven bits in each byte, the lowest first, and the top bit
     /// where more follow.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::from(MAGIC);
         put(&mut bytes, self.first);
+        put(&mut bytes, self.since);
+        put(&mut bytes, self.rest.map_or(0, |rest| rest.bytes));
+        bytes.extend(self.rest.iter().flat_map(|rest| rest.hash.0));
         for row in &self.rows {
             // The distance of a delta is short; a snapshot has none.
             let distance = if row.is_snapshot() { 0 } else { row.to - row.from };
@@ -52,22 +76,37 @@ impl Table {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let read = || -> Option<Self> {
             let mut rest = bytes.strip_prefix(&MAGIC)?;
-            let mut table = Self { first: take(&mut rest)?, rows: Vec::new() };
+            let (first, since) = (take(&mut rest)?, take(&mut rest)?);
+            let other = match take(&mut rest)? {
+                0 => None,
+                bytes => Some(Object { bytes, hash: take_hash(&mut rest)? }),
+            };
+            let mut table = Self { first, since, rest: other, rows: Vec::new() };
             while !rest.is_empty() {
                 let (to, distance) = (take(&mut rest)?, take(&mut rest)?);
                 let bytes = take(&mut rest)?;
-                let (&hash, left) = rest.split_first_chunk()?;
-                rest = left;
+                let hash = take_hash(&mut rest)?;
                 let from = if distance == 0 { 0 } else { to.checked_sub(distance)? };
                 // (A delta from nowhere would be a snapshot.)
                 if from >= to || from == 0 && distance > 0 {
                     return None;
                 }
-                table.rows.push(Row { from, to, object: Object { bytes, hash: Hash(hash) } });
+                table.rows.push(Row { from, to, object: Object { bytes, hash } });
             }
             Some(table)
         };
         read().ok_or_else(|| Error::format("table", "it is not what a publisher writes"))
+    }
+
+    /// Adds the other part, if there is one, which `read` fetches.
+    pub(crate) fn complete(
+        mut self,
+        read: impl FnOnce(&Object) -> Result<Vec<u8>, Error>,
+    ) -> Result<Self, Error> {
+        if let Some(rest) = self.rest {
+            self.rows.extend(Self::decode(&read(&rest)?)?.rows);
+        }
+        Ok(self)
     }
 
     /// The objects that lead to version `to` in the fewest bytes: a snapshot in front, unless the
@@ -126,6 +165,12 @@ fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+fn take_hash(bytes: &mut &[u8]) -> Option<Hash> {
+    let (&hash, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(Hash(hash))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +184,7 @@ mod tests {
     fn the_cheapest_path_wins() {
         let mut rows: Vec<Row> = (1..20).map(|from| row(from, from + 1, 10)).collect();
         rows.extend([row(0, 20, 120), row(4, 12, 50), row(12, 20, 50)]);
-        let table = Table { first: 1, rows };
+        let table = Table::new(1, rows);
         let bytes = |held| {
             let path = table.path(held, 20).unwrap();
             let ends: Vec<_> = path.iter().map(|row| (row.from, row.to)).collect();
@@ -154,5 +199,22 @@ mod tests {
         assert_eq!(bytes(Some(21)).1, [(0, 20)]);
         assert_eq!(table.path(Some(3), 22), None);
         assert_eq!(Table::decode(&table.encode()).unwrap(), table);
+
+        let (mut near, rest) = table.split(12, 20);
+        near.rest = Some(Object::of(&rest.encode()));
+        let near = Table::decode(&near.encode()).unwrap();
+        let whole = near.clone().complete(|object| {
+            assert_eq!(*object, Object::of(&rest.encode()));
+            Ok(rest.encode())
+        });
+        let whole = whole.unwrap();
+        for held in 1..=20 {
+            let bytes = |table: &Table| {
+                let path = table.path(Some(held), 20).unwrap();
+                path.iter().map(|row| row.object.bytes).sum::<u64>()
+            };
+            let part = if held < near.since { &whole } else { &near };
+            assert_eq!(bytes(part), bytes(&table), "{held}");
+        }
     }
 }

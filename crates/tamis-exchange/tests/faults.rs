@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use tamis::{AnyFilter, ContentId, Digest, Insert, RankIndexed, Remove};
+use tamis::{AnyFilter, ContentId, Delta, Digest, Insert, Limits, RankIndexed, Remove};
 use tamis_exchange::{Error, Follower, PublicKey, Publisher, SecretKey, Source, Store, Tagged};
 
 const NAME: &str = "set";
@@ -246,7 +246,9 @@ impl Trial {
 #[test]
 fn no_fault_makes_a_follower_show_what_was_not_signed() {
     let mut steps = 0;
-    for seed in 0..20 {
+    // scripts/long has more.
+    let seeds = std::env::var("TAMIS_FAULT_SEEDS").map_or(20, |seeds| seeds.parse().unwrap());
+    for seed in 0..seeds {
         let mut trial = Trial::new(seed);
         trial.publish().unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -285,7 +287,8 @@ fn no_fault_makes_a_follower_show_what_was_not_signed() {
             assert_eq!(trial.step(follower, 0), newest);
         }
     }
-    assert!(steps > 1000);
+    eprintln!("{steps} steps among faults");
+    assert!(steps > 50 * seeds);
 }
 
 #[test]
@@ -368,26 +371,63 @@ fn damaged_objects_are_not_even_read() {
     let mut follower = trial.follower();
     trial.step(&mut follower, 0);
     trial.publish().unwrap();
-    let damage = |what: &str, at: usize| {
+    let is_delta = |bytes: &[u8]| Delta::decode(bytes, Limits::default()).is_ok();
+    let is_snapshot = |bytes: &[u8]| AnyFilter::decode(bytes, Limits::default()).is_ok();
+    // Of both, the number of keys: no content id covers it.
+    let damaged = |is_it: &dyn Fn(&[u8]) -> bool| {
         let mut files = trial.store.files.lock().unwrap();
-        let is_it = |bytes: &[u8]| match what {
-            "delta" => bytes.len() < 1000 && bytes.starts_with(tamis::wire::MAGIC.as_slice()),
-            _ => bytes.starts_with(tamis::wire::MAGIC.as_slice()),
-        };
+        let before = files.clone();
         let objects = files.iter_mut().filter(|(name, bytes)| *name != "manifest" && is_it(bytes));
-        objects.for_each(|(_, bytes)| bytes[at] ^= 1);
+        assert!(objects.map(|(_, bytes)| bytes[24] ^= 1).count() > 0);
+        before
     };
-    // Of a delta, the label: no content id covers it.
-    let keys = 24;
-    damage("delta", keys);
-    let step = follower.step(at(9));
-    damage("delta", keys);
-    assert!(matches!(step, Err(Error::Damaged { .. })) || step.unwrap().snapshot);
+    let whole = damaged(&is_delta);
+    assert!(follower.step(at(9)).unwrap().snapshot);
     assert_eq!(follower.totals().fallbacks, 1);
-    damage("all", keys);
+    *trial.store.files.lock().unwrap() = whole;
+    let whole = damaged(&is_snapshot);
     assert!(matches!(trial.follower().step(at(9)), Err(Error::Damaged { .. })));
-    damage("all", keys);
+    *trial.store.files.lock().unwrap() = whole;
     assert!(trial.follower().step(at(9)).is_ok());
+}
+
+#[test]
+fn a_manifest_that_is_too_large_is_not_read() {
+    let mut trial = Trial::new(5);
+    trial.publish().unwrap();
+    let mut follower = trial.follower();
+    trial.step(&mut follower, 0);
+    let whole = trial.store.get("manifest").unwrap();
+    for bytes in [193, 32_960, 32_961, 1 << 20] {
+        let mut large = whole.clone();
+        large.resize(bytes, 0);
+        trial.store.files.lock().unwrap().insert("manifest".to_owned(), large);
+        assert!(matches!(follower.step(at(9)), Err(Error::Format { field: "manifest", .. })));
+    }
+    trial.store.files.lock().unwrap().insert("manifest".to_owned(), whole);
+    assert!(follower.step(at(9)).is_ok());
+}
+
+#[test]
+fn a_store_that_loses_its_objects_begins_an_epoch() {
+    for is_changed in [false, true] {
+        let mut trial = Trial::new(6);
+        (0..3).for_each(|_| trial.publish().unwrap());
+        let mut follower = trial.follower();
+        let held = trial.step(&mut follower, 0);
+        trial.store.files.lock().unwrap().retain(|name, _| name == "manifest");
+        if is_changed {
+            trial.filter.insert_digest(digest(1 << 40)).unwrap();
+        }
+        let filter = AnyFilter::from(trial.filter.clone());
+        let published = trial.publisher.publish(&filter, at(9)).unwrap();
+        assert_eq!((published.version, published.epoch), (held + 1, 2));
+        assert!(published.new_epoch.is_some_and(|why| why.contains("has lost version")));
+        for mut follower in [follower, trial.follower()] {
+            assert_eq!(follower.step(at(9)).unwrap().version, held + 1);
+            assert_eq!(follower.live().load().unwrap().filter.content_id(), filter.content_id());
+        }
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod keys;
 pub mod loads;
 pub mod memory;
 pub mod papers;
+pub mod peers;
 pub mod plot;
 pub mod reproduce;
 pub mod show;

@@ -101,7 +101,10 @@ impl Follow {
                 last = Some(step.clone());
             }
             if let Some(path) = &self.metrics {
-                write_metrics(path, last.as_ref(), follower.totals(), failures == 0)?;
+                write_metrics(
+                    path,
+                    &metrics_text(last.as_ref(), follower.totals(), failures == 0),
+                )?;
             }
             match result {
                 Err(error) if self.once => bail!("{}: {error}", self.set),
@@ -113,8 +116,7 @@ impl Follow {
             if self.once {
                 return Ok(if event == "stale" { Outcome::Wrong } else { Outcome::Fine });
             }
-            let asked = last.as_ref().map_or(DEFAULT_WAIT, |step| step.wait.max(1).into());
-            thread::sleep(pause(self.every.unwrap_or(asked), failures)?);
+            thread::sleep(pause(next_wait(self.every, last.as_ref()), failures));
         }
     }
 
@@ -155,16 +157,30 @@ const DEFAULT_WAIT: u64 = 20;
 /// The longest wait after failures, as a multiple of the usual one.
 const MOST_BACK_OFF: u32 = 5;
 
+/// Seconds between two requests: what the user says, or what the publisher asks for.
+pub(super) fn next_wait(every: Option<u64>, last: Option<&Step>) -> u64 {
+    every.unwrap_or_else(|| last.map_or(DEFAULT_WAIT, |step| step.wait.into()))
+}
+
 /// How long to wait: twice as long after each failure, and up to a tenth more or less, so that
 /// followers do not come all at once.
-fn pause(seconds: u64, failures: u32) -> Result<Duration> {
+pub(super) fn pause(seconds: u64, failures: u32) -> Duration {
     let usual = Duration::from_secs(seconds.max(1)) * 2_u32.pow(failures.min(MOST_BACK_OFF));
-    let random = getrandom::u32().context("no randomness")?;
-    Ok(usual.mul_f64(0.9 + 0.2 * f64::from(random) / f64::from(u32::MAX)))
+    // A system without randomness has followers that come at once, and no other harm.
+    let random = getrandom::u32().unwrap_or(u32::MAX / 2);
+    usual.mul_f64(0.9 + 0.2 * f64::from(random) / f64::from(u32::MAX))
 }
 
 /// Writes what a scraper wants to know. It finds the old text or the new one.
-fn write_metrics(path: &Path, last: Option<&Step>, totals: Totals, is_up: bool) -> Result<()> {
+fn write_metrics(path: &Path, text: &str) -> Result<()> {
+    let new = path.with_extension("new");
+    fs::write(&new, text)
+        .and_then(|()| fs::rename(&new, path))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What a scraper wants to know.
+pub(super) fn metrics_text(last: Option<&Step>, totals: Totals, is_up: bool) -> String {
     let mut lines = Vec::new();
     let mut add = |name: &str, kind: &str, help: &str, value: u64| {
         lines.push(format!("# HELP tamis_follow_{name} {help}\n"));
@@ -180,8 +196,5 @@ fn write_metrics(path: &Path, last: Option<&Step>, totals: Totals, is_up: bool) 
     add("updates_total", "counter", "Versions taken.", totals.updates);
     add("fallbacks_total", "counter", "Snapshots taken where deltas failed.", totals.fallbacks);
     add("failures_total", "counter", "Requests that failed.", totals.failures);
-    let new = path.with_extension("new");
-    fs::write(&new, lines.concat())
-        .and_then(|()| fs::rename(&new, path))
-        .with_context(|| format!("cannot write {}", path.display()))
+    lines.concat()
 }

@@ -10,6 +10,8 @@ mod count;
 mod demo;
 mod diff;
 mod follow;
+#[cfg(feature = "gate")]
+mod gate;
 mod info;
 mod inspect;
 mod man;
@@ -82,6 +84,8 @@ enum Verb {
     Keygen(publish::Keygen),
     Publish(publish::Publish),
     Follow(follow::Follow),
+    #[cfg(feature = "gate")]
+    Gate(gate::Gate),
     Verify(verify::Verify),
     Plan(plan::Plan),
     Bench(bench::Bench),
@@ -113,6 +117,8 @@ impl Cli {
             Verb::Keygen(verb) => verb.run(),
             Verb::Publish(verb) => verb.run(),
             Verb::Follow(verb) => verb.run(),
+            #[cfg(feature = "gate")]
+            Verb::Gate(verb) => verb.run(),
             Verb::Verify(verb) => verb.run(),
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),

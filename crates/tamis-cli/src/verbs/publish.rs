@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use clap::Args;
 use tamis::Filter;
-use tamis_exchange::{Folder, Publisher, SecretKey};
+use tamis_exchange::{Publisher, SecretKey};
 
 use super::Outcome;
 use crate::system::{self, PUBLIC, SECRET};
@@ -47,10 +47,10 @@ impl Keygen {
 
 /// Put the next version of a set where followers find it
 ///
-/// STORE is a folder; serve it with any web server. A version is a snapshot, and deltas for
-/// followers that are up to --reach versions behind. Each follower fetches a manifest of about 200
-/// bytes and then what is cheapest for it. If publishing stops halfway, followers keep the version
-/// before.
+/// STORE is a folder, which any web server can serve, or a bucket. A version is a snapshot, and
+/// deltas for followers that are up to --reach versions behind. Each follower fetches a manifest of
+/// about 200 bytes and then what is cheapest for it. If publishing stops halfway, followers keep
+/// the version before.
 ///
 /// Kind, size, hash and seed should stay: deltas lead only between filters that agree in them.
 /// Where they change, a new epoch begins, and followers fetch a snapshot.
@@ -60,11 +60,12 @@ Examples:
   tamis keygen -o words.key
   tamis publish /srv/sets words.tamis --name words --sign words.key
   tamis add words.tamis new.txt && tamis publish /srv/sets words.tamis --name words --sign words.key
-  python3 -m http.server --directory /srv/sets        # and followers can come")]
+  python3 -m http.server --directory /srv/sets        # and followers can come
+  tamis publish s3://bucket/sets words.tamis --name words --sign words.key")]
 pub(crate) struct Publish {
-    /// Folder for all sets; made if it is not there
+    /// Folder for all sets, made if it is not there; or a bucket, such as s3://bucket/sets
     #[arg(value_name = "STORE")]
-    store: PathBuf,
+    store: String,
 
     /// Filter to publish; - is stdin
     #[arg(value_name = "FILTER")]
@@ -99,9 +100,9 @@ pub(crate) struct Publish {
 impl Publish {
     pub(crate) fn run(self) -> Result<Outcome> {
         let key = self.sign.as_deref().map(|path| read_key(path, SecretKey::parse)).transpose()?;
-        let folder = Folder::new(&self.store, &self.name)?;
+        let set = tamis_exchange::store(&self.store, &self.name)?;
         let filter = store::load(&self.filter)?.filter;
-        let publisher = Publisher::new(Box::new(folder), &self.name, key)
+        let publisher = Publisher::new(set, &self.name, key)
             .wait(Duration::from_secs(self.wait.into()))
             .reach(self.reach);
         let published = publisher.publish(&filter, SystemTime::now())?;

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::tool::{Folder, numbers};
+use crate::tool::{Folder, TAMIS, numbers};
 
 /// A folder with keys to sign and the first version of a set of a thousand keys.
 pub(crate) fn published() -> Folder {
@@ -169,4 +169,52 @@ fn an_older_set_and_another_set_are_not_taken_for_the_file() {
     folder.ok(&["publish", "sets", "f", "--name", "others", "--sign", "k"]);
     folder.run(&follow("sets/others", "mine")).refused(&["another key or name", "mine.follow"]);
     assert_eq!(folder.content_id("mine"), content);
+}
+
+/// Runs the tool with files limited to `blocks` kilobytes, as on a disk that is full. A write
+/// beyond it fails, or ends the process.
+fn with_little_disk(folder: &Folder, args: &[&str], blocks: u32, is_killed: bool) -> bool {
+    let trap = if is_killed { "" } else { "trap '' XFSZ;" };
+    let script = format!("ulimit -c 0; {trap} ulimit -f {blocks}; exec \"$@\"");
+    let status = Command::new("bash")
+        .args(["-c", &script, "bash", TAMIS])
+        .args(args)
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.unwrap().success()
+}
+
+#[test]
+fn a_full_disk_leaves_what_was_there_and_both_sides_recover() {
+    let folder = Folder::new();
+    folder.write("keys", numbers(20_000));
+    folder.ok(&["build", "--kind", "blocked-rank", "--keys", "25k", "-o", "f", "keys"]);
+    folder.ok(&["keygen", "-o", "k"]);
+    publish(&folder);
+    folder.ok(&follow("sets/words", "mine"));
+    let publishing = ["publish", "sets", "f", "--name", "words", "--sign", "k"];
+    let mut ends = [0; 4];
+    for round in 0..12 {
+        // The state fits, then the table, the delta, and at last the snapshot and the filter.
+        let (blocks, is_killed) = ([0, 1, 8, 18, 22, 40][round / 2], round % 2 == 1);
+        let old = folder.content_id("f");
+        add(&folder, &(0..300).map(|n| format!("{round} {n}\n")).collect::<String>());
+        let new = folder.content_id("f");
+        let is_published = with_little_disk(&folder, &publishing, blocks, is_killed);
+        folder.ok(&follow("sets/words", "other"));
+        assert_eq!(folder.content_id("other"), if is_published { &*new } else { &*old }, "{round}");
+        publish(&folder);
+        let is_followed =
+            with_little_disk(&folder, &follow("sets/words", "mine"), blocks, is_killed);
+        assert_eq!(folder.content_id("mine"), if is_followed { &*new } else { &*old }, "{round}");
+        folder.ok(&follow("sets/words", "mine"));
+        assert_eq!(folder.content_id("mine"), new, "{round}");
+        ends[usize::from(is_published)] += 1;
+        ends[2 + usize::from(is_followed)] += 1;
+    }
+    assert!(ends.iter().all(|&count| count > 0), "it always ended in one way: {ends:?}");
+    let left = folder.names().into_iter().filter(|name| name.contains("part")).count();
+    assert_eq!(left, 0);
 }

@@ -3,6 +3,10 @@
 mod errors;
 mod exchange;
 mod files;
+#[cfg(feature = "gate")]
+mod gate;
+#[cfg(feature = "gate")]
+mod http;
 mod inputs;
 mod keys;
 mod pipes;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ureq::http::{Response, header};
 use ureq::{Agent, Body};
 
-use super::{Source, Tagged, patience};
+use super::{Source, Tagged};
 use crate::error::Error;
 
 /// A set behind a web server.
@@ -14,6 +14,7 @@ use crate::error::Error;
 pub struct Http {
     agent: Agent,
     url: String,
+    patience: Duration,
 }
 
 impl Http {
@@ -23,7 +24,16 @@ impl Http {
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(10)))
             .user_agent(concat!("tamis/", env!("CARGO_PKG_VERSION")));
-        Self { agent: config.build().into(), url: url.to_owned() }
+        let patience = Duration::from_secs(30);
+        Self { agent: config.build().into(), url: url.to_owned(), patience }
+    }
+
+    /// Lets a request take this long, and a millisecond more for each byte that it should bring;
+    /// 30 s unless said otherwise.
+    #[must_use]
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.patience = time;
+        self
     }
 
     fn get(
@@ -33,8 +43,8 @@ impl Http {
         name: header::HeaderName,
         value: Option<&str>,
     ) -> Result<Response<Body>, Error> {
-        let mut request =
-            self.agent.get(url).config().timeout_global(Some(patience(bytes))).build();
+        let time = self.patience.saturating_add(Duration::from_millis(bytes));
+        let mut request = self.agent.get(url).config().timeout_global(Some(time)).build();
         if let Some(value) = value {
             request = request.header(name, value);
         }
@@ -49,7 +59,8 @@ impl Source for Http {
 
     fn manifest(&self, known: Option<&str>, most: u64) -> Result<Option<Tagged>, Error> {
         let url = format!("{}/manifest", self.url);
-        let response = self.get(&url, most, header::IF_NONE_MATCH, known)?;
+        // Most manifests have two hundred bytes: no more time for those that have more.
+        let response = self.get(&url, 0, header::IF_NONE_MATCH, known)?;
         match response.status().as_u16() {
             200 => {}
             304 if known.is_some() => return Ok(None),

@@ -1,0 +1,148 @@
+//! A set that changes, and followers at every distance: what they pay, and that they end with the
+//! publisher's content.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use tamis::{AnyFilter, BlockedRank, Delta, Digest, Effort, Insert, Remove};
+use tamis_exchange::{Folder, Follower, PublicKey, Publisher, SecretKey};
+
+/// What is published and followed.
+pub(crate) struct Run {
+    pub(crate) keys: u64,
+    /// The part of the keys that each version replaces.
+    pub(crate) share: f64,
+    pub(crate) versions: u64,
+    /// Followers that take every version.
+    pub(crate) followers: usize,
+    /// Followers that are as many versions behind when the last one comes.
+    pub(crate) distances: Vec<u64>,
+}
+
+/// What it took.
+pub(crate) struct Paid {
+    /// Bytes of each step of each follower, but the first.
+    pub(crate) bytes: Vec<u64>,
+    /// Milliseconds of processor time of each of these steps.
+    pub(crate) work: Vec<f64>,
+    pub(crate) far: Vec<Far>,
+    /// Bytes of the last snapshot.
+    pub(crate) snapshot: u64,
+}
+
+/// A follower that was away.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Far {
+    pub(crate) behind: u64,
+    /// All bytes that it fetched, with the manifest and the table.
+    pub(crate) bytes: u64,
+    /// A delta made for it alone.
+    pub(crate) direct: u64,
+}
+
+/// A set of keys, of which the oldest are replaced.
+pub(crate) struct Set {
+    pub(crate) filter: BlockedRank,
+    keys: u64,
+    first: u64,
+}
+
+impl Set {
+    pub(crate) fn new(keys: u64, rate: f64) -> Self {
+        let mut filter = BlockedRank::with_rate(keys, rate).unwrap();
+        (0..keys).for_each(|key| assert!(filter.insert_digest(digest(key)).is_ok()));
+        Self { filter, keys, first: 0 }
+    }
+
+    pub(crate) fn replace(&mut self, keys: u64) {
+        for key in self.first..self.first + keys {
+            self.filter.remove_digest(digest(key)).unwrap();
+            self.filter.insert_digest(digest(key + self.keys)).unwrap();
+        }
+        self.first += keys;
+    }
+}
+
+/// The digest of a key.
+pub(crate) fn digest(key: u64) -> Digest {
+    Digest(Digest(key).word(1))
+}
+
+fn at(version: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + version)
+}
+
+fn follower(store: &Path, key: PublicKey) -> Follower {
+    Follower::new(Box::new(Folder::new(store, "set").unwrap()), "set", Some(key))
+}
+
+/// Milliseconds of processor time of this thread so far.
+fn worked() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().and_then(|time| time.parse::<f64>().ok()).unwrap() / 1e6
+}
+
+impl Run {
+    /// Publishes and follows all versions; every follower ends with the publisher's content.
+    pub(crate) fn run(&self) -> Paid {
+        // In memory where there is such a folder: it is not the disk that is looked at.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let key = SecretKey::generate().unwrap();
+        let public = key.public();
+        let store = Folder::new(folder.path(), "set").unwrap();
+        let publisher = Publisher::new(Box::new(store), "set", Some(key));
+        let mut set = Set::new(self.keys, 0.01);
+        let mut near: Vec<_> =
+            (0..self.followers).map(|_| follower(folder.path(), public)).collect();
+        let mut far: Vec<(u64, AnyFilter, Follower)> = Vec::new();
+        let mut paid = Paid { bytes: Vec::new(), work: Vec::new(), far: Vec::new(), snapshot: 0 };
+        let mut newest = AnyFilter::from(set.filter.clone());
+        for version in 1..=self.versions {
+            newest = set.filter.clone().into();
+            let published = publisher.publish(&newest, at(version)).unwrap();
+            assert_eq!((published.version, published.new_epoch), (version, None));
+            for follower in &mut near {
+                let before = worked();
+                let step = follower.step(at(version)).unwrap();
+                let work = worked() - before;
+                let content = follower.live().load().unwrap().filter.content_id();
+                assert_eq!(content, newest.content_id());
+                if version > 1 {
+                    assert_eq!((step.deltas, step.snapshot), (1, false));
+                    paid.bytes.push(step.bytes);
+                    paid.work.push(work);
+                }
+            }
+            if self.distances.contains(&(self.versions - version)) {
+                let mut one = follower(folder.path(), public);
+                one.step(at(version)).unwrap();
+                far.push((self.versions - version, newest.clone(), one));
+            }
+            set.replace((self.keys as f64 * self.share) as u64);
+        }
+        paid.snapshot = newest.pack(Effort::Best).len() as u64;
+        for (behind, old, mut one) in far {
+            let step = one.step(at(self.versions)).unwrap();
+            let content = one.live().load().unwrap().filter.content_id();
+            assert_eq!(content, newest.content_id());
+            assert_eq!(one.totals().fallbacks, 0);
+            let direct = Delta::between(&old, &newest).unwrap().encode().len() as u64;
+            paid.far.push(Far { behind, bytes: step.bytes, direct });
+        }
+        paid
+    }
+}
+
+impl Paid {
+    /// How much more the worst follower that was away paid than it may, 1 if it paid just that:
+    /// a snapshot, or 1.3 times a delta made for it. What it takes to learn of the objects is
+    /// counted too; but for `beside` bytes, where a snapshot is the less.
+    pub(crate) fn worst(&self, beside: u64) -> (f64, Far) {
+        let of = |far: &Far| {
+            let most = ((self.snapshot + beside) as f64).min(1.3 * far.direct as f64);
+            far.bytes as f64 / most
+        };
+        let worst = self.far.iter().max_by(|one, other| of(one).total_cmp(&of(other))).unwrap();
+        (of(worst), *worst)
+    }
+}
