@@ -45,6 +45,11 @@ pub(crate) struct Keys {
     #[arg(short, long, value_name = "BYTE", value_parser = numbers::byte, requires = "field")]
     delimiter: Option<u8>,
 
+    /// Keys are decimal integers, as programs insert them: the 8 bytes of an i64 or a u64, not the
+    /// digits. Numbers from -2^63 to 2^64 - 1
+    #[arg(long)]
+    integers: bool,
+
     /// Files with a key a line; - is stdin, and so is no file at all
     #[arg(value_name = "KEYFILE", help_heading = None)]
     files: Vec<PathBuf>,
@@ -145,7 +150,7 @@ impl Keys {
                     digests.clear();
                     lines.clear();
                     for line in rest.by_ref().take(BATCH) {
-                        digests.push(hasher.digest_bytes(self.key(line)));
+                        digests.push(self.digest(hasher, line)?);
                         lines.push(line);
                     }
                     let batch = Batch {
@@ -193,6 +198,23 @@ impl Keys {
         self.files.iter().map(PathBuf::as_path).chain(stdin)
     }
 
+    /// The digest of the key in a line.
+    #[inline]
+    fn digest(&self, hasher: Hasher, line: &[u8]) -> Result<Digest> {
+        let key = self.key(line);
+        if !self.integers {
+            return Ok(hasher.digest_bytes(key));
+        }
+        let Some(number) = integer(key) else {
+            bail!(
+                "'{}' is no integer from -2^63 to 2^64 - 1; leave out --integers to take lines as \
+                 text",
+                String::from_utf8_lossy(key)
+            );
+        };
+        Ok(hasher.digest(&number))
+    }
+
     /// The part of a line that is the key.
     #[inline]
     pub(crate) fn key<'a>(&self, line: &'a [u8]) -> &'a [u8] {
@@ -205,6 +227,12 @@ impl Keys {
             Some(number) => field(line, self.delimiter.unwrap_or(b'\t'), number.get()),
         }
     }
+}
+
+/// The 64 bits of a decimal number. An `i64` and a `u64` agree where both have it.
+fn integer(text: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(text).ok()?;
+    text.parse().ok().or_else(|| text.parse::<i64>().ok().map(|number| number as u64))
 }
 
 /// Field `number` of a line, counted from 1; empty if there are fewer.
@@ -336,6 +364,17 @@ mod tests {
         assert_eq!(split("a\nb"), [b"a", b"b"]);
         assert_eq!(split("\n"), [b""]);
         assert_eq!(split("\n\na"), [&b""[..], b"", b"a"]);
+    }
+
+    #[test]
+    fn integers_are_those_of_programs() {
+        assert_eq!(integer(b"0"), Some(0));
+        assert_eq!(integer(b"-1"), Some(u64::MAX));
+        assert_eq!(integer(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(integer(b"-9223372036854775808"), Some(1 << 63));
+        for text in ["", "1.0", " 1", "0x10", "18446744073709551616", "-9223372036854775809"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]
