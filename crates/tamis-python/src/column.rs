@@ -250,9 +250,8 @@ impl Column {
             Cells::Views { .. } => each!(Cells::Views { .. }),
             Cells::Integer { data, step: 8, integer } if integer.is_word() => {
                 let from = self.offset;
-                digests.extend(
-                    rows.map(|row| digest(&data.array::<8>(((from + row) * 8) as isize))),
-                );
+                digests
+                    .extend(rows.map(|row| digest(&data.array::<8>(((from + row) * 8) as isize))));
             }
             _ => digests.extend(rows.map(|row| self.with_key(row, digest))),
         }

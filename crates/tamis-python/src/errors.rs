@@ -93,7 +93,10 @@ pub(crate) fn cannot(kind: Kind, what: &str, can: impl Fn(Kind) -> bool) -> PyEr
     let able: Vec<&str> =
         Kind::ALL.iter().copied().filter(|&kind| can(kind)).map(Kind::name).collect();
     let able = able.join(", ");
-    UnsupportedError::new_err(format!("{} filters cannot {what}; kinds that can: {able}", kind.name()))
+    UnsupportedError::new_err(format!(
+        "{} filters cannot {what}; kinds that can: {able}",
+        kind.name()
+    ))
 }
 
 /// A batch that has no keys in it.
@@ -116,9 +119,11 @@ pub(crate) fn on_file(error: &io::Error, path: &std::path::Path) -> PyErr {
     let text = format!("{}: {error}", path.display());
     match error.raw_os_error() {
         // Python chooses the exception that belongs to the number, such as FileNotFoundError.
-        Some(code) => {
-            PyOSError::new_err((code, io::Error::from_raw_os_error(code).to_string(), path.to_owned()))
-        }
+        Some(code) => PyOSError::new_err((
+            code,
+            io::Error::from_raw_os_error(code).to_string(),
+            path.to_owned(),
+        )),
         None => PyOSError::new_err(text),
     }
 }

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
-use tamis::{AnyFilter, Count as _, Digest, Filter as _, Hasher, Insert as _, Kind, Label, Operation};
+use tamis::{
+    AnyFilter, Count as _, Digest, Filter as _, Hasher, Insert as _, Kind, Label, Operation,
+};
 
 use crate::batch::{Batch, Piece};
 use crate::errors::{Refused, cannot};
@@ -61,12 +63,7 @@ impl Filter {
     }
 
     /// What the kind must be able to do for the operation `what`.
-    fn require(
-        &self,
-        py: Python<'_>,
-        what: &str,
-        operation: Operation,
-    ) -> PyResult<()> {
+    fn require(&self, py: Python<'_>, what: &str, operation: Operation) -> PyResult<()> {
         self.shared.ask(py, |filter| require(filter.kind(), what, operation))
     }
 
@@ -82,13 +79,18 @@ impl Filter {
         let mut bar = Progress::new(py, progress, batch.len())?;
         let mut all = Vec::new();
         let mut answers = Vec::new();
-        batch.each_piece(py, self.hasher(), |rows| bar.advance(rows), |piece| {
-            answers.clear();
-            answers.resize(piece.digests.len(), false);
-            answer(piece.digests, &mut answers)?;
-            scatter(&piece, &answers, &mut all);
-            Ok(ControlFlow::Continue(()))
-        })?;
+        batch.each_piece(
+            py,
+            self.hasher(),
+            |rows| bar.advance(rows),
+            |piece| {
+                answers.clear();
+                answers.resize(piece.digests.len(), false);
+                answer(piece.digests, &mut answers)?;
+                scatter(&piece, &answers, &mut all);
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
         bar.finish()?;
         Ok(all)
     }
@@ -164,7 +166,11 @@ impl Filter {
         let hasher = goal::hasher(hash, seed)?;
         if let Some(planned) = goal::count(keys)? {
             let params = wish.params(py, planned)?;
-            require(params.kind(), "take keys one by one: give the keys instead of their number", Operation::Insert)?;
+            require(
+                params.kind(),
+                "take keys one by one: give the keys instead of their number",
+                Operation::Insert,
+            )?;
             let label = Label::planned(hasher, planned.max(1));
             let filter = py.detach(|| params.build(label)).map_err(Refused::refused)?;
             return Ok(Self::from_any(filter));
@@ -241,12 +247,17 @@ impl Filter {
         let Some(values) = values else {
             let batch = Batch::new(self.hasher(), keys)?;
             let mut bar = Progress::new(py, progress, batch.len())?;
-            batch.each_piece(py, self.hasher(), |rows| bar.advance(rows), |piece| {
-                self.shared.change_detached(|filter| {
-                    filter.insert_many(piece.digests).map_err(Refused::refused)
-                })?;
-                Ok(ControlFlow::Continue(()))
-            })?;
+            batch.each_piece(
+                py,
+                self.hasher(),
+                |rows| bar.advance(rows),
+                |piece| {
+                    self.shared.change_detached(|filter| {
+                        filter.insert_many(piece.digests).map_err(Refused::refused)
+                    })?;
+                    Ok(ControlFlow::Continue(()))
+                },
+            )?;
             return bar.finish();
         };
         self.update_values(keys, values)
@@ -361,12 +372,17 @@ impl Filter {
         let batch = Batch::new(self.hasher(), keys)?;
         let mut bar = Progress::new(py, progress, batch.len())?;
         let mut removed = 0;
-        batch.each_piece(py, self.hasher(), |rows| bar.advance(rows), |piece| {
-            removed += self.shared.change_detached(|filter| {
-                Ok(filter.as_remove().map_or(0, |filter| filter.remove_many(piece.digests)))
-            })?;
-            Ok(ControlFlow::Continue(()))
-        })?;
+        batch.each_piece(
+            py,
+            self.hasher(),
+            |rows| bar.advance(rows),
+            |piece| {
+                removed += self.shared.change_detached(|filter| {
+                    Ok(filter.as_remove().map_or(0, |filter| filter.remove_many(piece.digests)))
+                })?;
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
         bar.finish()?;
         Ok(removed)
     }
@@ -420,18 +436,26 @@ impl Filter {
         let values: Vec<u64> =
             values.try_iter()?.map(|value| value?.extract()).collect::<PyResult<_>>()?;
         let mut digests = Vec::new();
-        Batch::new(self.hasher(), keys)?.each_piece(py, self.hasher(), |_| Ok(()), |piece| {
-            let mut present = piece.digests.iter().copied().map(Some);
-            match piece.nulls {
-                None => digests.extend(present),
-                Some(nulls) => digests.extend(
-                    nulls.iter().map(|&null| if null { None } else { present.next().flatten() }),
-                ),
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
+        Batch::new(self.hasher(), keys)?.each_piece(
+            py,
+            self.hasher(),
+            |_| Ok(()),
+            |piece| {
+                let mut present = piece.digests.iter().copied().map(Some);
+                match piece.nulls {
+                    None => digests.extend(present),
+                    Some(nulls) => digests.extend(
+                        nulls
+                            .iter()
+                            .map(|&null| if null { None } else { present.next().flatten() }),
+                    ),
+                }
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
         if digests.len() != values.len() {
-            let text = format!("{} keys have {} values; give one each", digests.len(), values.len());
+            let text =
+                format!("{} keys have {} values; give one each", digests.len(), values.len());
             return Err(PyValueError::new_err(text));
         }
         self.shared.change_long(py, |filter| {

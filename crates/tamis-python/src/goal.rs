@@ -53,7 +53,9 @@ impl Wish<'_> {
             name => Kind::from_name(name).map(Some).ok_or_else(|| {
                 let all: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
                 let all = all.join(", ");
-                PyValueError::new_err(format!("kind: {name:?} is unknown; choose auto or one of {all}"))
+                PyValueError::new_err(format!(
+                    "kind: {name:?} is unknown; choose auto or one of {all}"
+                ))
             }),
         }
     }
@@ -67,7 +69,9 @@ impl Wish<'_> {
             Some(ops) if ops.is_instance_of::<PyString>() => {
                 Err(PyTypeError::new_err("ops: give a list, such as [\"insert\", \"remove\"]"))
             }
-            Some(ops) => ops.try_iter()?.map(|name| operation(&name?.extract::<String>()?)).collect(),
+            Some(ops) => {
+                ops.try_iter()?.map(|name| operation(&name?.extract::<String>()?)).collect()
+            }
         }
     }
 
@@ -111,9 +115,9 @@ impl Wish<'_> {
 fn operation(text: &str) -> PyResult<Operation> {
     if let Some(bits) = text.strip_prefix("value=") {
         let bits = bits.parse().ok().filter(|bits| (1..=32).contains(bits));
-        return bits
-            .map(Operation::Values)
-            .ok_or_else(|| PyValueError::new_err("ops: a value has 1 to 32 bits, such as value=8"));
+        return bits.map(Operation::Values).ok_or_else(|| {
+            PyValueError::new_err("ops: a value has 1 to 32 bits, such as value=8")
+        });
     }
     let plain =
         [Operation::Insert, Operation::Remove, Operation::Count, Operation::Merge, Operation::Grow];
@@ -132,7 +136,7 @@ pub(crate) fn count(keys: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     if !keys.is_instance_of::<PyInt>() {
         return Ok(None);
     }
-    keys.extract().map(Some).map_err(|_| {
-        PyValueError::new_err("keys: a number of keys lies from 0 to 2^64 - 1")
-    })
+    keys.extract()
+        .map(Some)
+        .map_err(|_| PyValueError::new_err("keys: a number of keys lies from 0 to 2^64 - 1"))
 }

@@ -110,10 +110,11 @@ impl Filter {
     /// Lays the filter out anew for twice as many keys. The keys are not needed.
     ///
     /// Examples:
-    ///     >>> seen = tamis.Filter(keys=1000, kind="rank-indexed")
+    ///     >>> seen = tamis.Filter(range(1000), kind="rank-indexed")
+    ///     >>> half_full = seen.info()["fill"] / 2
     ///     >>> seen.grow()
-    ///     >>> seen.capacity
-    ///     2000
+    ///     >>> seen.info()["fill"] < half_full * 1.2, 7 in seen
+    ///     (True, True)
     fn grow(&self, py: Python<'_>) -> PyResult<()> {
         self.shared.change_long(py, |filter| filter.grow().map_err(Refused::refused))
     }
@@ -121,10 +122,12 @@ impl Filter {
     /// Lays the filter out anew for half as many keys. The keys are not needed.
     ///
     /// Examples:
-    ///     >>> seen = tamis.Filter(keys=1000, kind="rank-indexed")
+    ///     >>> seen = tamis.Filter(range(1000), kind="rank-indexed")
+    ///     >>> before = seen.content_id()
+    ///     >>> seen.grow()
     ///     >>> seen.shrink()
-    ///     >>> seen.capacity
-    ///     500
+    ///     >>> seen.content_id() == before
+    ///     True
     fn shrink(&self, py: Python<'_>) -> PyResult<()> {
         self.shared.change_long(py, |filter| filter.shrink().map_err(Refused::refused))
     }
@@ -193,13 +196,16 @@ impl Filter {
             // As in predictions: an empty filter is measured as if it held one key.
             let per_key = |bits: u64| bits as f64 / filter.keys().max(1) as f64;
             let wire = filter.encode().len();
-            Ok(((
-                filter.kind().name(),
-                (filter.keys(), filter.capacity(), filter.content_id().to_string()),
-                (filter.rate(), filter.fill(), filter.overflow()),
-                (per_key(filter.footprint()), wire, per_key(wire * 8)),
-                filter.is_crowded(),
-            ), filter.params().named()))
+            Ok((
+                (
+                    filter.kind().name(),
+                    (filter.keys(), filter.capacity(), filter.content_id().to_string()),
+                    (filter.rate(), filter.fill(), filter.overflow()),
+                    (per_key(filter.footprint()), wire, per_key(wire * 8)),
+                    filter.is_crowded(),
+                ),
+                filter.params().named(),
+            ))
         })?;
         let (kind, (keys, capacity, id), (rate, fill, overflow), (bits, wire, wire_bits), crowded) =
             facts;
@@ -266,7 +272,7 @@ impl Filter {
     /// `data`, unless you say otherwise.
     ///
     /// Examples:
-    ///     >>> tamis.Filter.from_bytes(b"something else")
+    ///     >>> tamis.Filter.from_bytes(b"something else" * 9)
     ///     Traceback (most recent call last):
     ///         ...
     ///     tamis.FormatError: magic: this is not a tamis file
@@ -331,8 +337,7 @@ impl Filter {
         let read = with_bytes(delta, |bytes| {
             Delta::decode(bytes, limits(bytes.len() as u64, limit)).map_err(Refused::refused)
         })?;
-        self.shared
-            .change_long(delta.py(), |filter| read.apply(filter).map_err(Refused::refused))
+        self.shared.change_long(delta.py(), |filter| read.apply(filter).map_err(Refused::refused))
     }
 
     /// Lets the memory of the filter go, and the file that it was opened from. Whatever is asked
@@ -402,7 +407,10 @@ pub(crate) fn open(
         let file = File::open(path).map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
         if !facts.is_file() {
-            let text = format!("{}: open needs a regular file; read others with from_bytes", path.display());
+            let text = format!(
+                "{}: open needs a regular file; read others with from_bytes",
+                path.display()
+            );
             return Err(PyValueError::new_err(text));
         }
         let named = |error: tamis::WireError| {
