@@ -2,7 +2,9 @@
 
 import doctest
 import inspect
+import json
 import pathlib
+import re
 
 import pytest
 
@@ -35,3 +37,24 @@ def test_every_public_name_is_in_the_stubs():
     for name in [*dir(tamis.Filter)]:
         if not name.startswith("_"):
             assert f"def {name}(" in stubs, name
+
+
+def test_the_guide():
+    """The sessions of docs/python.md, one after the other in one interpreter."""
+    pytest.importorskip("pyarrow")
+    text = (ROOT / "docs" / "python.md").read_text()
+    sessions = "\n".join(re.findall(r"```pycon\n(.*?)```", text, re.S))
+    test = doctest.DocTestParser().get_doctest(sessions, {}, "docs/python.md", None, 0)
+    assert len(test.examples) > 30
+    doctest.DocTestRunner().run(test, out=lambda words: pytest.fail(words))
+
+
+def test_the_notebook():
+    """Its cells, without a server: they are plain Python."""
+    pytest.importorskip("pyarrow")
+    path = ROOT / "crates" / "tamis-python" / "examples" / "tour.ipynb"
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) >= 4
+    names = {}
+    for cell in cells:
+        exec(compile("".join(cell["source"]), "tour.ipynb", "exec"), names)
