@@ -214,8 +214,7 @@ fn buffer_column(buffer: PyUntypedBuffer, keys: &Bound<'_, PyAny>) -> PyResult<O
     let (big_endian, code) = match format.as_bytes() {
         [b'>' | b'!', rest @ ..] => (true, rest),
         [b'<', rest @ ..] => (false, rest),
-        [b'@' | b'=' | b'|' | b'^', rest @ ..] => (cfg!(target_endian = "big"), rest),
-        rest => (cfg!(target_endian = "big"), rest),
+        [b'@' | b'=' | b'|' | b'^', rest @ ..] | rest => (cfg!(target_endian = "big"), rest),
     };
     if buffer.suboffsets().is_some() {
         return Err(bad_batch("its buffer points to others; make it contiguous"));

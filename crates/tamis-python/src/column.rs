@@ -288,8 +288,10 @@ impl Column {
     }
 }
 
+type Take<'a, R> = Box<dyn FnOnce(&[u8]) -> R + 'a>;
+
 /// Breaks the recursion of types: a dictionary's key is taken through one pointer.
-fn take_any<'a, R: 'a>(take: impl FnOnce(&[u8]) -> R + 'a) -> Box<dyn FnOnce(&[u8]) -> R + 'a> {
+fn take_any<'a, R: 'a>(take: impl FnOnce(&[u8]) -> R + 'a) -> Take<'a, R> {
     Box::new(take)
 }
 

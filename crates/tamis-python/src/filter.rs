@@ -286,7 +286,9 @@ impl Filter {
         let answers = self.answers(py, keys, progress, |digests, answers| {
             self.shared.change_detached(|filter| {
                 for (digests, answers) in digests.chunks(AHEAD).zip(answers.chunks_mut(AHEAD)) {
-                    digests.iter().for_each(|&digest| filter.prefetch(digest));
+                    for &digest in digests {
+                        filter.prefetch(digest);
+                    }
                     for (&digest, answer) in digests.iter().zip(answers) {
                         *answer = !filter.contains_digest(digest);
                         if *answer {

@@ -3,6 +3,11 @@
 
 // Macros of pyo3 make items that no other crate sees.
 #![allow(unreachable_pub, missing_docs, reason = "only an interpreter loads this crate")]
+#![allow(
+    clippy::doc_markdown,
+    clippy::doc_link_with_quotes,
+    reason = "comments of items that Python sees are its docstrings"
+)]
 
 mod batch;
 mod column;

@@ -376,14 +376,14 @@ impl Filter {
         Ok((py.import("tamis")?.getattr("_unpickle")?, (bytes,)))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let Ok((kind, keys, capacity)) = self
-            .shared
-            .ask(py, |filter| Ok((filter.kind().name(), filter.keys(), filter.capacity())))
-        else {
-            return Ok("<tamis.Filter: closed>".to_owned());
-        };
-        Ok(format!("<tamis.Filter: {kind}, {keys} of {capacity} keys>"))
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let facts = |filter: &AnyFilter| (filter.kind().name(), filter.keys(), filter.capacity());
+        match self.shared.ask(py, |filter| Ok(facts(filter))) {
+            Ok((kind, keys, capacity)) => {
+                format!("<tamis.Filter: {kind}, {keys} of {capacity} keys>")
+            }
+            Err(_) => "<tamis.Filter: closed>".to_owned(),
+        }
     }
 }
 
