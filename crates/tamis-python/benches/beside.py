@@ -2,14 +2,10 @@
 
     python crates/tamis-python/benches/beside.py [KEYS] [ROUNDS]
 
-Keys are URLs at a rate of 0.3%. rbloom and fastbloom-rs are measured if they are installed. With
-TAMIS_RUST, the program `tamis` (built with --release) measures the library on this machine too.
+Keys are URLs at a rate of 0.3%. rbloom and fastbloom-rs are measured if they are installed.
 """
 
-import json
-import os
 import platform
-import subprocess
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -115,9 +111,3 @@ for package in ("tamis", "rbloom", "fastbloom-rs", "pyarrow", "numpy"):
 print("\n\n| | build | hit | miss |\n|---|---|---|---|")
 for name, times in best.items():
     print(f"| {name} | " + " | ".join(f"{time:.0f}" for time in times) + " |")
-if program := os.environ.get("TAMIS_RUST"):
-    print("\nThe library's own times, without hashing:")
-    for kind in ("blocked", "blocked-rank"):
-        options = ["bench", "--kind", kind, "--keys", str(KEYS), "--rate", str(RATE), "--json"]
-        row = json.loads(subprocess.run([program, *options], capture_output=True, check=True).stdout)
-        print(kind, {name: round(row[name], 1) for name in ("insert_ns", "hit_ns", "batch_miss_ns")})
