@@ -347,7 +347,12 @@ impl<T: Carries> Identities<T> {
     /// A key that is in already has two values afterwards: use [`update`](Self::update) to change
     /// one.
     pub fn insert_value<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<bool, Full> {
-        self.insert_with(self.hasher().digest(key), value & self.max_value())
+        self.insert_value_digest(self.hasher().digest(key), value)
+    }
+
+    /// As [`insert_value`](Self::insert_value), for a key by its digest.
+    pub fn insert_value_digest(&mut self, digest: Digest, value: u64) -> Result<bool, Full> {
+        self.insert_with(digest, value & self.max_value())
     }
 
     /// The values of `key`, smallest first.
@@ -356,7 +361,12 @@ impl<T: Carries> Identities<T> {
     /// the values of both. So the values of a present key include its own. An absent key has
     /// none, or those of other keys.
     pub fn values<K: Key + ?Sized>(&self, key: &K) -> Vec<u64> {
-        self.table.values(self.table.place(self.hasher().digest(key)))
+        self.values_digest(self.hasher().digest(key))
+    }
+
+    /// As [`values`](Self::values), for a key by its digest.
+    pub fn values_digest(&self, digest: Digest) -> Vec<u64> {
+        self.table.values(self.table.place(digest))
     }
 
     /// The smallest value of `key`; see [`values`](Self::values).
