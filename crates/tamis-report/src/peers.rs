@@ -176,7 +176,7 @@ impl Proxy {
             self.truth[page / 64] |= 1 << (page % 64);
         }
         self.told = Some(filter);
-        bytes as u64
+        bytes
     }
 
     fn had(&self, page: usize) -> bool {

@@ -121,13 +121,13 @@ impl Run {
             }
             set.replace((self.keys as f64 * self.share) as u64);
         }
-        paid.snapshot = newest.pack(Effort::Best).len() as u64;
+        paid.snapshot = newest.pack(Effort::Best).len();
         for (behind, old, mut one) in far {
             let step = one.step(at(self.versions)).unwrap();
             let content = one.live().load().unwrap().filter.content_id();
             assert_eq!(content, newest.content_id());
             assert_eq!(one.totals().fallbacks, 0);
-            let direct = Delta::between(&old, &newest).unwrap().encode().len() as u64;
+            let direct = Delta::between(&old, &newest).unwrap().encode().len();
             paid.far.push(Far { behind, bytes: step.bytes, direct });
         }
         paid
