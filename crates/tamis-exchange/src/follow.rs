@@ -228,12 +228,11 @@ impl Follower {
         let to = manifest.version;
         let newest = version.zip(manifest.newest).filter(|(from, _)| from + 1 == to);
         let mut table = None;
-        let path = match newest {
-            Some((from, object)) => vec![Row { from, to, object }],
-            None => {
-                let whole = self.table(manifest, version)?;
-                table.insert(whole).path(version, to).ok_or_else(no_path)?
-            }
+        let path = if let Some((from, object)) = newest {
+            vec![Row { from, to, object }]
+        } else {
+            let whole = self.table(manifest, version)?;
+            table.insert(whole).path(version, to).ok_or_else(no_path)?
         };
         let is_snapshot = path.first().is_some_and(Row::is_snapshot);
         match self.walk(&path, held.as_deref(), manifest) {

@@ -127,7 +127,7 @@ impl Server {
                 break;
             }
             if let Some(rest) = line.strip_prefix("GET ") {
-                path = rest.split(' ').next().unwrap_or_default().to_owned();
+                rest.split(' ').next().unwrap_or_default().clone_into(&mut path);
             }
             if let Some(range) = line.to_lowercase().strip_prefix("range: bytes=") {
                 from = range.split('-').next().and_then(|from| from.parse().ok()).unwrap_or(0);
@@ -347,7 +347,7 @@ fn a_snapshot_that_is_cut_off_goes_on_where_it_stopped() {
     *trial.server.fault.lock().unwrap() = None;
     let mut follower = trial.follower().file(&file).unwrap();
     let step = follower.step(SystemTime::now()).unwrap();
-    let snapshot = AnyFilter::from(trial.filter.clone()).pack(tamis::Effort::Best).len() as u64;
+    let snapshot = AnyFilter::from(trial.filter.clone()).pack(tamis::Effort::Best).len();
     assert!(step.snapshot && step.bytes < 192 + 100 + snapshot, "{step:?}, snapshot {snapshot}");
     assert_eq!(
         trial.signed.values().last(),

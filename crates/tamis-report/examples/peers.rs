@@ -46,6 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         (number, line)
     });
     lines.sort_by_key(|(number, _)| *number);
-    lines.iter().for_each(|(_, line)| println!("{line}"));
+    for (_, line) in &lines {
+        println!("{line}");
+    }
     Ok(())
 }

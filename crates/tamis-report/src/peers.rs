@@ -162,7 +162,7 @@ impl Proxy {
     fn tell(&mut self, web: &Web, params: &AnyParams, sent: Sent) -> u64 {
         let digests: Vec<Digest> = self.by_age.values().map(|&page| web.digests[page]).collect();
         let label = Label::planned(Hasher::default(), digests.len() as u64);
-        let filter = params.clone().build_from(label, &digests).expect("memory for a filter");
+        let filter = params.build_from(label, &digests).expect("memory for a filter");
         let bytes = match (sent, &self.told) {
             (Sent::Whole, _) => filter.encode().len(),
             (Sent::Compressed, _) | (Sent::Deltas, None) => filter.pack(Effort::Best).len(),
@@ -176,7 +176,7 @@ impl Proxy {
             self.truth[page / 64] |= 1 << (page % 64);
         }
         self.told = Some(filter);
-        bytes as u64
+        bytes
     }
 
     fn had(&self, page: usize) -> bool {

@@ -50,7 +50,9 @@ fn main() -> ExitCode {
         far.direct,
     );
     let missed = missed(&paid, share, bytes, whole, patch, worst);
-    missed.iter().for_each(|promise| eprintln!("missed: {promise}"));
+    for promise in &missed {
+        eprintln!("missed: {promise}");
+    }
     ExitCode::from(u8::from(!missed.is_empty()))
 }
 
