@@ -63,7 +63,8 @@ Examples:
   python3 -m http.server --directory /srv/sets        # and followers can come
   tamis publish s3://bucket/sets words.tamis --name words --sign words.key")]
 pub(crate) struct Publish {
-    /// Folder for all sets, made if it is not there; or a bucket, such as s3://bucket/sets
+    /// Folder for all sets, made if it is not there; or a bucket, such as
+    /// `s3://bucket/sets`
     #[arg(value_name = "STORE")]
     store: String,
 

@@ -200,7 +200,8 @@ fn a_full_disk_leaves_what_was_there_and_both_sides_recover() {
         // The state fits, then the table, the delta, and at last the snapshot and the filter.
         let (blocks, is_killed) = ([0, 1, 8, 18, 22, 40][round / 2], round % 2 == 1);
         let old = folder.content_id("f");
-        add(&folder, &(0..300).map(|n| format!("{round} {n}\n")).collect::<String>());
+        let lines: Vec<_> = (0..300).map(|n| format!("{round} {n}\n")).collect();
+        add(&folder, &lines.concat());
         let new = folder.content_id("f");
         let is_published = with_little_disk(&folder, &publishing, blocks, is_killed);
         folder.ok(&follow("sets/words", "other"));
