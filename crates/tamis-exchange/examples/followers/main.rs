@@ -108,6 +108,7 @@ fn others(run: &Run) -> (u64, f64) {
             .args([&before, &path])
             .arg("-o")
             .arg(&patch)
+            .stderr(std::process::Stdio::null()) // It has advice for slower patches.
             .status();
         assert!(status.expect("zstd is installed").success());
         before = path;
