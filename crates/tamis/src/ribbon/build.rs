@@ -13,8 +13,8 @@ use crate::bits::{self, OutOfMemory};
 use crate::digest::Digest;
 use crate::threads;
 
-/// Starts of a segment: so many that what is lost at its end, less than a bucket, is little, and
-/// so few that several threads have work at a million keys.
+/// Starts of a segment. What is lost at its end, less than a bucket, is little, and several
+/// threads have work at a million keys.
 pub(super) const SEGMENT: u64 = 1 << 18;
 
 /// Fills the rows and codes of a level, and returns the keys that were bumped.

@@ -49,6 +49,18 @@ pub const LOADS: [Load; 10] = [
     load(1.03, 0.031_50, 0.042, 0.028_29, 0.050),
     load(1.04, 0.039_88, 0.029, 0.036_25, 0.055),
 ];
+/// Loads of filters that are fuller than any plan, and the share of the keys that is bumped: more
+/// and more buckets have more keys in their last rows than these take, and bump all.
+const OVERFULL: [(f64, f64); 8] = [
+    (1.1, 0.091),
+    (1.3, 0.242),
+    (1.5, 0.384),
+    (1.7, 0.552),
+    (1.8, 0.685),
+    (1.9, 0.820),
+    (2.0, 0.916),
+    (2.3, 1.0),
+];
 /// What the ends of a level add to the variance; measured with levels of 4096 keys.
 const ENDS_VARIANCE: f64 = 300.0;
 
@@ -80,6 +92,18 @@ fn last_rows(keys: Bumped, all: f64) -> u64 {
 }
 
 impl Load {
+    /// What is `share` of the way from this load to another.
+    fn towards(&self, other: &Self, share: f64) -> Self {
+        let between = |from: f64, to: f64| from + share * (to - from);
+        Self {
+            load: between(self.load, other.load),
+            bumped: between(self.bumped, other.bumped),
+            variance: between(self.variance, other.variance),
+            starts: between(self.starts, other.starts),
+            starts_variance: between(self.starts_variance, other.starts_variance),
+        }
+    }
+
     /// What a level with this load bumps of `keys`.
     fn bumps(&self, keys: Bumped) -> Bumped {
         let segments = libm::floor(keys.mean / self.load / SEGMENT as f64);
@@ -159,24 +183,15 @@ fn at_load(load: f64) -> Load {
     if load <= first.load {
         return Load { load, bumped: 0.0, variance: 0.0, starts: 0.0, starts_variance: 0.0 };
     }
-    let between = |low: Load, high: Load| {
-        let share = (load - low.load) / (high.load - low.load);
-        let of = |value: fn(&Load) -> f64| value(&low) + share * (value(&high) - value(&low));
-        Load {
-            load,
-            bumped: of(|load| load.bumped),
-            variance: of(|load| load.variance),
-            starts: of(|load| load.starts),
-            starts_variance: of(|load| load.starts_variance),
+    let mut low = first;
+    let overfull = OVERFULL.map(|(load, bumped)| Load { load, bumped, starts: bumped, ..last });
+    for high in LOADS.into_iter().chain(overfull) {
+        if load <= high.load {
+            return low.towards(&high, (load - low.load) / (high.load - low.load));
         }
-    };
-    let above = LOADS.partition_point(|known| known.load < load);
-    if above < LOADS.len() {
-        return between(LOADS[above - 1], LOADS[above]);
+        low = high;
     }
-    // All rows are taken. (Far beyond, buckets bump all their keys.)
-    let kept = |share: f64| 1.0 - (1.0 - share) * last.load / load;
-    Load { load, bumped: kept(last.bumped), starts: kept(last.starts), ..last }
+    Load { load, ..low }
 }
 
 /// A level with the keys that come to it.
