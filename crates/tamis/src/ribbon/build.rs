@@ -235,7 +235,7 @@ impl System {
         true
     }
 
-    #[inline(always)]
+    #[inline]
     fn step(&mut self, (at, equation): &mut (usize, Equation)) -> Step {
         let row = &mut self.rows[*at];
         if row.coefficients == 0 {
@@ -273,7 +273,7 @@ impl System {
             for &Equation { coefficients, value } in rows.iter().rev() {
                 for (column, bits) in solved.iter_mut().enumerate() {
                     *bits <<= 1;
-                    let sum = (*bits & coefficients).count_ones() as u64 ^ value >> column;
+                    let sum = u64::from((*bits & coefficients).count_ones()) ^ value >> column;
                     *bits |= sum & 1;
                 }
             }

@@ -8,7 +8,7 @@
 
 use super::build::SEGMENT;
 use super::level::{BUCKET, Level, ROWS, TOGETHER};
-use super::params::{LEVELS, MAX_COLUMNS, RibbonParams, UNIT};
+use super::params::{LEVELS, MAX_COLUMNS, MAX_ROWS, RibbonParams, UNIT};
 use crate::bits::Line;
 use crate::math::solve::first_true;
 use crate::spec::{Goal, Params, PlanError, Prediction, Size, digest_floor};
@@ -171,10 +171,12 @@ pub(super) fn plan(goal: &Goal) -> Result<RibbonParams, PlanError> {
             }
         }
     };
-    // A few keys take the fewest bits as a list, which has the lowest rate too.
+    // A few keys take the fewest bits as a list, which has the lowest rate too. (A filter for no
+    // key could do without memory; but then what is built from keys after all has no rows.)
     let list = RibbonParams::new(1, [0; LEVELS], 0)?;
     let shorter = held_bits(&list, keys) <= held_bits(&ribbon, keys);
-    Ok(if free && columns.is_none() && shorter { list } else { ribbon })
+    let few = goal.keys > 0 && free && columns.is_none() && shorter;
+    Ok(if few { list } else { ribbon })
 }
 
 /// What a level with this load bumps.
@@ -199,10 +201,10 @@ pub(super) struct Loaded {
     pub(super) level: Level,
     /// The keys that come to it.
     pub(super) keys: f64,
-    /// The keys that it passes on.
-    pub(super) passed: f64,
+    /// The share of those that it passes on.
+    pub(super) bumped: f64,
     /// The share of the absent keys that come to it.
-    pub(super) asked: f64,
+    asked: f64,
     /// The share of those that it passes on.
     asked_on: f64,
     /// The variance of the starts that are bumped, divided by all starts.
@@ -218,9 +220,9 @@ pub(super) fn loaded(params: &RibbonParams, keys: u64) -> [Loaded; LEVELS] {
         // A bucket without keys passes on all.
         let empty = libm::exp(-load.load * BUCKET as f64);
         let asked_on = load.starts + (1.0 - load.starts) * empty;
-        let (passed, variance) = (keys * load.bumped, load.starts_variance);
-        let loaded = Loaded { level, keys, passed, asked, asked_on, variance };
-        keys = passed;
+        let (bumped, variance) = (load.bumped, load.starts_variance);
+        let loaded = Loaded { level, keys, bumped, asked, asked_on, variance };
+        keys *= bumped;
         asked *= asked_on;
         loaded
     })
@@ -264,39 +266,43 @@ pub(super) fn yes(level: &Level, starts: u64, wide: u64) -> f64 {
 /// The digests that are expected in the list.
 pub(super) fn expected_listed(params: &RibbonParams, keys: u64) -> f64 {
     let [.., last] = loaded(params, keys);
-    last.passed
+    last.keys * last.bumped
+}
+
+/// The words of a filter with `keys` keys.
+fn held_words(params: &RibbonParams, keys: u64) -> u64 {
+    let listed = libm::round(expected_listed(params, keys)) as u64;
+    params.fixed_words() + listed.min(MAX_ROWS)
 }
 
 /// Bits of memory held: whole lines of rows, codes and list.
 fn held_bits(params: &RibbonParams, keys: u64) -> u64 {
-    let listed = libm::round(expected_listed(params, keys)) as u64;
-    (params.fixed_words().saturating_add(listed)).saturating_mul(64).next_multiple_of(Line::BITS)
+    (held_words(params, keys) * 64).next_multiple_of(Line::BITS)
 }
 
 /// What a filter will do.
 pub(super) fn predict(params: &RibbonParams, keys: u64) -> Prediction {
     let per_key = |bits: u64| bits as f64 / keys.max(1) as f64;
+    let bytes = held_words(params, keys) * 8;
+    let wire = wire::planned_len(RibbonParams::NAMES.len(), Encoding::Raw, bytes);
     let listed = expected_listed(params, keys);
-    let words = params.fixed_words().saturating_add(libm::round(listed) as u64);
-    let wire = wire::planned_len(RibbonParams::NAMES.len(), Encoding::Raw, words.saturating_mul(8));
-    let levels = loaded(params, keys);
-    let hit = levels.iter().map(|level| {
-        (level.keys + (level.keys - level.passed) * lines(&level.level, false)) / keys.max(1) as f64
-    });
-    let miss = levels
-        .iter()
-        .map(|level| level.asked * (1.0 + (1.0 - level.asked_on) * lines(&level.level, true)));
     // A search of the list reads about the logarithm of its lines.
     let list = if listed < 0.5 { 0.0 } else { libm::log2(listed / 8.0).max(0.0) + 1.0 };
-    let [.., last] = &levels;
+    let (mut hit, mut in_it, mut miss, mut asked) = (0.0, 1.0, 0.0, 1.0);
+    for loaded in loaded(params, keys).iter().filter(|loaded| loaded.level.starts > 0) {
+        hit += in_it * (1.0 + (1.0 - loaded.bumped) * lines(&loaded.level, false));
+        miss += asked * (1.0 + (1.0 - loaded.asked_on) * lines(&loaded.level, true));
+        in_it *= loaded.bumped;
+        asked *= loaded.asked_on;
+    }
     Prediction {
         rate: rate(params, keys),
         rate_spread: rate_spread(params, keys),
         bits_per_key: per_key(held_bits(params, keys)),
-        wire_bits_per_key: per_key(wire.saturating_mul(8)),
+        wire_bits_per_key: per_key(wire * 8),
         blocks_per_insert: 0.0,
-        blocks_per_hit: hit.sum::<f64>() + last.passed / keys.max(1) as f64 * list,
-        blocks_per_miss: miss.sum::<f64>() + last.asked * last.asked_on * list,
+        blocks_per_hit: hit + in_it * list,
+        blocks_per_miss: miss + asked * list,
         overflow: Some(listed),
     }
 }
