@@ -256,7 +256,7 @@ fn candidates_come_with_the_least_memory_first() {
     // Other goals choose other kinds.
     let first = |minimise| choose(&goal_of(minimise)).unwrap()[0].params.kind();
     assert_eq!(first(Minimise::Lookups), Kind::Blocked);
-    assert_eq!(first(Minimise::Wire), Kind::Compressed);
+    assert_eq!(first(Minimise::Wire), Kind::Ribbon);
     assert_eq!(first(Minimise::Balanced), Kind::BlockedRank);
     // Without other limits, the best of a kind is the one in the least memory.
     for plan in choose(&goal_of(Minimise::Balanced)).unwrap() {

@@ -13,8 +13,8 @@ use crate::bits::{self, OutOfMemory};
 use crate::digest::Digest;
 use crate::threads;
 
-/// Starts of a segment: so many that what is lost at its end, less than a bucket, is little, and
-/// so few that several threads have work at a million keys.
+/// Starts of a segment. What is lost at its end, less than a bucket, is little, and several
+/// threads have work at a million keys.
 pub(super) const SEGMENT: u64 = 1 << 18;
 
 /// Fills the rows and codes of a level, and returns the keys that were bumped.
@@ -273,7 +273,7 @@ impl System {
             for &Equation { coefficients, value } in rows.iter().rev() {
                 for (column, bits) in solved.iter_mut().enumerate() {
                     *bits <<= 1;
-                    let sum = u64::from((*bits & coefficients).count_ones()) ^ (value >> column);
+                    let sum = u64::from((*bits & coefficients).count_ones()) ^ value >> column;
                     *bits |= sum & 1;
                 }
             }

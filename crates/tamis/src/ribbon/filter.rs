@@ -143,9 +143,10 @@ impl Filter for Ribbon {
             }
             return Line::distinct(read.into_iter().map(|word| word / Line::WORDS as u64));
         }
-        let steps =
-            (self.params.listed() / Line::WORDS as u64).checked_ilog2().map_or(0, |log| log + 1);
-        Line::distinct(read.into_iter().map(|word| word / Line::WORDS as u64)) + steps.max(1)
+        // A search of the list reads about the logarithm of its lines.
+        let lines = self.params.listed().div_ceil(Line::WORDS as u64);
+        let searched = lines.checked_ilog2().map_or(0, |log| log + 1);
+        Line::distinct(read.into_iter().map(|word| word / Line::WORDS as u64)) + searched
     }
 }
 
@@ -175,7 +176,7 @@ impl Stored for Ribbon {
         let bits = params.fixed_words() * 64 + 64 * libm::round(listed) as u64;
         let solved = model::loaded(params, keys).map(|loaded| {
             let columns = params.columns() as f64 / UNIT as f64;
-            (loaded.keys - loaded.passed) * columns
+            loaded.keys * (1.0 - loaded.bumped) * columns
         });
         let ones = 0.5 * (solved.into_iter().sum::<f64>() + 64.0 * listed);
         let array = traffic::array(bits, ones, 0.25 * bits as f64);
@@ -187,15 +188,15 @@ impl Stored for Ribbon {
         let [first, second, third] = params.rows();
         out.add("symbols", format_args!("n = {n} keys, m = {first} + {second} + {third} rows in three levels, r = {columns:.4} bits a row"));
         for (name, loaded) in ["first", "second", "third"].iter().zip(model::loaded(params, n)) {
-            let model::Loaded { level, keys, passed, .. } = loaded;
+            let model::Loaded { level, keys, bumped, .. } = loaded;
             if level.starts > 0 {
                 let load = keys / level.starts as f64;
-                out.add(name, format_args!("{keys:.0} keys, load {load:.3}, {passed:.0} bumped; {} of {} blocks have {} columns, the others {}", level.wide, level.blocks(), level.columns + 1, level.columns));
+                out.add(name, format_args!("{keys:.0} keys, load {load:.3}, {:.0} bumped; {} of {} blocks have {} columns, the others {}", keys * bumped, level.wide, level.blocks(), level.columns + 1, level.columns));
             }
         }
         let rate = predicted.rate;
         out.add("rate", format_args!("f = mean of 2^-columns + n / 2^64 = {rate:.4e}"));
-        let ideal = -libm::log2(rate);
+        let ideal = -libm::log2(rate.max(f64::MIN_POSITIVE));
         out.add("memory", format_args!("m r + 2 bits for every 128 rows + 64 bits for each of {:.0} listed keys = {:.4} bits a key, log2(1/f) = {ideal:.4}", predicted.overflow.unwrap_or(0.0), predicted.bits_per_key));
     }
 

@@ -8,7 +8,7 @@
 
 use super::build::SEGMENT;
 use super::level::{BUCKET, Level, ROWS, TOGETHER};
-use super::params::{LEVELS, MAX_COLUMNS, RibbonParams, UNIT};
+use super::params::{LEVELS, MAX_COLUMNS, MAX_ROWS, RibbonParams, UNIT};
 use crate::bits::Line;
 use crate::math::solve::first_true;
 use crate::spec::{Goal, Params, PlanError, Prediction, Size, digest_floor};
@@ -16,9 +16,9 @@ use crate::wire::{self, Encoding};
 
 const KIND: &str = "ribbon";
 
-/// The effect of a load on a level of many keys.
+/// What a load does to a level of many keys.
 #[derive(Clone, Copy, Debug)]
-pub struct Effect {
+pub struct Load {
     /// Keys for each start.
     pub load: f64,
     /// The share of the keys that is bumped.
@@ -31,13 +31,13 @@ pub struct Effect {
     pub starts_variance: f64,
 }
 
-const fn load(load: f64, bumped: f64, variance: f64, starts: f64, starts_variance: f64) -> Effect {
-    Effect { load, bumped, variance, starts, starts_variance }
+const fn load(load: f64, bumped: f64, variance: f64, starts: f64, starts_variance: f64) -> Load {
+    Load { load, bumped, variance, starts, starts_variance }
 }
 
 /// Measured with 13 million keys in levels of 131,072 keys. With more load there are hardly fewer
 /// empty rows, and building takes longer.
-pub const LOADS: [Effect; 10] = [
+pub const LOADS: [Load; 10] = [
     load(0.90, 0.000_004, 0.0001, 0.000_003, 0.0001),
     load(0.92, 0.000_03, 0.001, 0.000_02, 0.0006),
     load(0.94, 0.000_16, 0.0048, 0.000_13, 0.003),
@@ -48,6 +48,18 @@ pub const LOADS: [Effect; 10] = [
     load(1.02, 0.023_79, 0.063, 0.021_20, 0.065),
     load(1.03, 0.031_50, 0.042, 0.028_29, 0.050),
     load(1.04, 0.039_88, 0.029, 0.036_25, 0.055),
+];
+/// Loads of filters that are fuller than any plan, and the share of the keys that is bumped: more
+/// and more buckets have more keys in their last rows than these take, and bump all.
+const OVERFULL: [(f64, f64); 8] = [
+    (1.1, 0.091),
+    (1.3, 0.242),
+    (1.5, 0.384),
+    (1.7, 0.552),
+    (1.8, 0.685),
+    (1.9, 0.820),
+    (2.0, 0.916),
+    (2.3, 1.0),
 ];
 /// What the ends of a level add to the variance; measured with levels of 4096 keys.
 const ENDS_VARIANCE: f64 = 300.0;
@@ -79,7 +91,19 @@ fn last_rows(keys: Bumped, all: f64) -> u64 {
     rows_at(most, LAST_LOAD)
 }
 
-impl Effect {
+impl Load {
+    /// What is `share` of the way from this load to another.
+    fn towards(&self, other: &Self, share: f64) -> Self {
+        let between = |from: f64, to: f64| from + share * (to - from);
+        Self {
+            load: between(self.load, other.load),
+            bumped: between(self.bumped, other.bumped),
+            variance: between(self.variance, other.variance),
+            starts: between(self.starts, other.starts),
+            starts_variance: between(self.starts_variance, other.starts_variance),
+        }
+    }
+
     /// What a level with this load bumps of `keys`.
     fn bumps(&self, keys: Bumped) -> Bumped {
         let segments = libm::floor(keys.mean / self.load / SEGMENT as f64);
@@ -147,36 +171,29 @@ pub(super) fn plan(goal: &Goal) -> Result<RibbonParams, PlanError> {
             }
         }
     };
-    // A few keys take the fewest bits as a list, which has the lowest rate too.
+    // A few keys take the fewest bits as a list, which has the lowest rate too. (A filter for no
+    // key could do without memory; but then what is built from keys after all has no rows.)
     let list = RibbonParams::new(1, [0; LEVELS], 0)?;
     let shorter = held_bits(&list, keys) <= held_bits(&ribbon, keys);
-    Ok(if free && columns.is_none() && shorter { list } else { ribbon })
+    let few = goal.keys > 0 && free && columns.is_none() && shorter;
+    Ok(if few { list } else { ribbon })
 }
 
 /// What a level with this load bumps.
-fn at_load(load: f64) -> Effect {
+fn at_load(load: f64) -> Load {
     let [first, .., last] = LOADS;
     if load <= first.load {
-        return Effect { load, bumped: 0.0, variance: 0.0, starts: 0.0, starts_variance: 0.0 };
+        return Load { load, bumped: 0.0, variance: 0.0, starts: 0.0, starts_variance: 0.0 };
     }
-    let between = |low: Effect, high: Effect| {
-        let share = (load - low.load) / (high.load - low.load);
-        let of = |value: fn(&Effect) -> f64| value(&low) + share * (value(&high) - value(&low));
-        Effect {
-            load,
-            bumped: of(|load| load.bumped),
-            variance: of(|load| load.variance),
-            starts: of(|load| load.starts),
-            starts_variance: of(|load| load.starts_variance),
+    let mut low = first;
+    let overfull = OVERFULL.map(|(load, bumped)| Load { load, bumped, starts: bumped, ..last });
+    for high in LOADS.into_iter().chain(overfull) {
+        if load <= high.load {
+            return low.towards(&high, (load - low.load) / (high.load - low.load));
         }
-    };
-    let above = LOADS.partition_point(|known| known.load < load);
-    if above < LOADS.len() {
-        return between(LOADS[above - 1], LOADS[above]);
+        low = high;
     }
-    // All rows are taken. (Far beyond, buckets bump all their keys.)
-    let kept = |share: f64| 1.0 - (1.0 - share) * last.load / load;
-    Effect { load, bumped: kept(last.bumped), starts: kept(last.starts), ..last }
+    Load { load, ..low }
 }
 
 /// A level with the keys that come to it.
@@ -184,10 +201,10 @@ pub(super) struct Loaded {
     pub(super) level: Level,
     /// The keys that come to it.
     pub(super) keys: f64,
-    /// The keys that it passes on.
-    pub(super) passed: f64,
+    /// The share of those that it passes on.
+    pub(super) bumped: f64,
     /// The share of the absent keys that come to it.
-    pub(super) asked: f64,
+    asked: f64,
     /// The share of those that it passes on.
     asked_on: f64,
     /// The variance of the starts that are bumped, divided by all starts.
@@ -198,15 +215,14 @@ pub(super) struct Loaded {
 pub(super) fn loaded(params: &RibbonParams, keys: u64) -> [Loaded; LEVELS] {
     let (mut keys, mut asked) = (keys as f64, 1.0);
     params.levels().map(|level| {
-        let all =
-            Effect { load: 0.0, bumped: 1.0, variance: 0.0, starts: 1.0, starts_variance: 0.0 };
+        let all = Load { load: 0.0, bumped: 1.0, variance: 0.0, starts: 1.0, starts_variance: 0.0 };
         let load = if level.starts == 0 { all } else { at_load(keys / level.starts as f64) };
         // A bucket without keys passes on all.
         let empty = libm::exp(-load.load * BUCKET as f64);
         let asked_on = load.starts + (1.0 - load.starts) * empty;
-        let (passed, variance) = (keys * load.bumped, load.starts_variance);
-        let loaded = Loaded { level, keys, passed, asked, asked_on, variance };
-        keys = passed;
+        let (bumped, variance) = (load.bumped, load.starts_variance);
+        let loaded = Loaded { level, keys, bumped, asked, asked_on, variance };
+        keys *= bumped;
         asked *= asked_on;
         loaded
     })
@@ -250,39 +266,43 @@ pub(super) fn yes(level: &Level, starts: u64, wide: u64) -> f64 {
 /// The digests that are expected in the list.
 pub(super) fn expected_listed(params: &RibbonParams, keys: u64) -> f64 {
     let [.., last] = loaded(params, keys);
-    last.passed
+    last.keys * last.bumped
+}
+
+/// The words of a filter with `keys` keys.
+fn held_words(params: &RibbonParams, keys: u64) -> u64 {
+    let listed = libm::round(expected_listed(params, keys)) as u64;
+    params.fixed_words() + listed.min(MAX_ROWS)
 }
 
 /// Bits of memory held: whole lines of rows, codes and list.
 fn held_bits(params: &RibbonParams, keys: u64) -> u64 {
-    let listed = libm::round(expected_listed(params, keys)) as u64;
-    (params.fixed_words().saturating_add(listed)).saturating_mul(64).next_multiple_of(Line::BITS)
+    (held_words(params, keys) * 64).next_multiple_of(Line::BITS)
 }
 
 /// What a filter will do.
 pub(super) fn predict(params: &RibbonParams, keys: u64) -> Prediction {
     let per_key = |bits: u64| bits as f64 / keys.max(1) as f64;
+    let bytes = held_words(params, keys) * 8;
+    let wire = wire::planned_len(RibbonParams::NAMES.len(), Encoding::Raw, bytes);
     let listed = expected_listed(params, keys);
-    let words = params.fixed_words().saturating_add(libm::round(listed) as u64);
-    let wire = wire::planned_len(RibbonParams::NAMES.len(), Encoding::Raw, words.saturating_mul(8));
-    let levels = loaded(params, keys);
-    let hit = levels.iter().map(|level| {
-        (level.keys + (level.keys - level.passed) * lines(&level.level, false)) / keys.max(1) as f64
-    });
-    let miss = levels
-        .iter()
-        .map(|level| level.asked * (1.0 + (1.0 - level.asked_on) * lines(&level.level, true)));
     // A search of the list reads about the logarithm of its lines.
     let list = if listed < 0.5 { 0.0 } else { libm::log2(listed / 8.0).max(0.0) + 1.0 };
-    let [.., last] = &levels;
+    let (mut hit, mut in_it, mut miss, mut asked) = (0.0, 1.0, 0.0, 1.0);
+    for loaded in loaded(params, keys).iter().filter(|loaded| loaded.level.starts > 0) {
+        hit += in_it * (1.0 + (1.0 - loaded.bumped) * lines(&loaded.level, false));
+        miss += asked * (1.0 + (1.0 - loaded.asked_on) * lines(&loaded.level, true));
+        in_it *= loaded.bumped;
+        asked *= loaded.asked_on;
+    }
     Prediction {
         rate: rate(params, keys),
         rate_spread: rate_spread(params, keys),
         bits_per_key: per_key(held_bits(params, keys)),
-        wire_bits_per_key: per_key(wire.saturating_mul(8)),
+        wire_bits_per_key: per_key(wire * 8),
         blocks_per_insert: 0.0,
-        blocks_per_hit: hit.sum::<f64>() + last.passed / keys.max(1) as f64 * list,
-        blocks_per_miss: miss.sum::<f64>() + last.asked * last.asked_on * list,
+        blocks_per_hit: hit + in_it * list,
+        blocks_per_miss: miss + asked * list,
         overflow: Some(listed),
     }
 }

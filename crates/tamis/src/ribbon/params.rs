@@ -13,7 +13,7 @@ pub(super) const UNIT: u64 = 1 << 16;
 /// The most bits of a row: a key has no more to compare. Frozen.
 pub(super) const MAX_COLUMNS: u64 = 64;
 /// The most rows of a level, and the most keys in the list. Frozen.
-const MAX_ROWS: u64 = 1 << 40;
+pub(super) const MAX_ROWS: u64 = 1 << 40;
 
 /// Layout of a [`Ribbon`](super::Ribbon) filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
