@@ -16,9 +16,9 @@ use crate::wire::{self, Encoding};
 
 const KIND: &str = "ribbon";
 
-/// What a load does to a level of many keys.
+/// The effect of a load on a level of many keys.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct Effect {
     /// Keys for each start.
     pub load: f64,
     /// The share of the keys that is bumped.
@@ -31,13 +31,13 @@ pub struct Load {
     pub starts_variance: f64,
 }
 
-const fn load(load: f64, bumped: f64, variance: f64, starts: f64, starts_variance: f64) -> Load {
-    Load { load, bumped, variance, starts, starts_variance }
+const fn load(load: f64, bumped: f64, variance: f64, starts: f64, starts_variance: f64) -> Effect {
+    Effect { load, bumped, variance, starts, starts_variance }
 }
 
 /// Measured with 13 million keys in levels of 131,072 keys. With more load there are hardly fewer
 /// empty rows, and building takes longer.
-pub const LOADS: [Load; 10] = [
+pub const LOADS: [Effect; 10] = [
     load(0.90, 0.000_004, 0.0001, 0.000_003, 0.0001),
     load(0.92, 0.000_03, 0.001, 0.000_02, 0.0006),
     load(0.94, 0.000_16, 0.0048, 0.000_13, 0.003),
@@ -91,7 +91,7 @@ fn last_rows(keys: Bumped, all: f64) -> u64 {
     rows_at(most, LAST_LOAD)
 }
 
-impl Load {
+impl Effect {
     /// What is `share` of the way from this load to another.
     fn towards(&self, other: &Self, share: f64) -> Self {
         let between = |from: f64, to: f64| from + share * (to - from);
@@ -180,20 +180,20 @@ pub(super) fn plan(goal: &Goal) -> Result<RibbonParams, PlanError> {
 }
 
 /// What a level with this load bumps.
-fn at_load(load: f64) -> Load {
+fn at_load(load: f64) -> Effect {
     let [first, .., last] = LOADS;
     if load <= first.load {
-        return Load { load, bumped: 0.0, variance: 0.0, starts: 0.0, starts_variance: 0.0 };
+        return Effect { load, bumped: 0.0, variance: 0.0, starts: 0.0, starts_variance: 0.0 };
     }
     let mut low = first;
-    let overfull = OVERFULL.map(|(load, bumped)| Load { load, bumped, starts: bumped, ..last });
+    let overfull = OVERFULL.map(|(load, bumped)| Effect { load, bumped, starts: bumped, ..last });
     for high in LOADS.into_iter().chain(overfull) {
         if load <= high.load {
             return low.towards(&high, (load - low.load) / (high.load - low.load));
         }
         low = high;
     }
-    Load { load, ..low }
+    Effect { load, ..low }
 }
 
 /// A level with the keys that come to it.
@@ -215,7 +215,8 @@ pub(super) struct Loaded {
 pub(super) fn loaded(params: &RibbonParams, keys: u64) -> [Loaded; LEVELS] {
     let (mut keys, mut asked) = (keys as f64, 1.0);
     params.levels().map(|level| {
-        let all = Load { load: 0.0, bumped: 1.0, variance: 0.0, starts: 1.0, starts_variance: 0.0 };
+        let all =
+            Effect { load: 0.0, bumped: 1.0, variance: 0.0, starts: 1.0, starts_variance: 0.0 };
         let load = if level.starts == 0 { all } else { at_load(keys / level.starts as f64) };
         // A bucket without keys passes on all.
         let empty = libm::exp(-load.load * BUCKET as f64);
