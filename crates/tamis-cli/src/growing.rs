@@ -95,8 +95,8 @@ pub(crate) fn distinct(hasher: Hasher, each: &mut Each) -> Result<u64> {
     Ok(seen.filter.keys())
 }
 
-/// Hands on what `each` does, until it has handed on more than `most` different digests: then there
-/// is an error with the number of the line.
+/// Hands on what `each` does. More than `most` different digests are an error with the number of
+/// the line.
 pub(crate) fn at_most(most: u64, hasher: Hasher, each: &mut Each, take: &mut Take) -> Result<()> {
     let empty = |keys| empty(hasher, keys);
     let mut seen = Growing::new(empty(most)?, Growth::Stops, &empty);

@@ -15,9 +15,9 @@ use crate::show;
 /// Show what tamis does, in less than a minute
 ///
 /// Makes up keys and plans for three stories: a stream without repeats, a set that changes and is
-/// sent to peers as deltas, a set that never changes. Builds what the planner chose, and shows promises next to
-/// measurements, beside a plain Bloom filter and a hash set. Writes the same as a page for a
-/// browser.
+/// sent to peers as deltas, a set that never changes. Builds what the planner chose, and shows
+/// promises next to measurements, beside a plain Bloom filter and a hash set. Writes the same as a
+/// page for a browser.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

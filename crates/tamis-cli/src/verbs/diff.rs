@@ -113,8 +113,8 @@ impl Facts {
 
 /// Turn a filter into the next version with a delta
 ///
-/// All or nothing: a delta for another filter, or a damaged one, is an error and changes nothing. A
-/// delta whose result FILTER already is has nothing to do.
+/// All or nothing: a delta for another filter, or a damaged one, is an error and changes nothing.
+/// A delta whose result FILTER already is has nothing to do.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -48,9 +48,9 @@ impl Keygen {
 /// Put the next version of a set where followers find it
 ///
 /// STORE is a folder, which any web server can serve, or a bucket. A version is a snapshot, and
-/// deltas for followers that are up to --reach versions behind. Each follower fetches a manifest of
-/// about 200 bytes and then what is cheapest for it. If publishing stops halfway, followers keep
-/// the version before.
+/// deltas for followers that are up to --reach versions behind. Each follower fetches a manifest
+/// of about 200 bytes and then what is cheapest for it. If publishing stops halfway, followers
+/// keep the version before.
 ///
 /// Kind, size, hash and seed should stay: deltas lead only between filters that agree in them.
 /// Where they change, a new epoch begins, and followers fetch a snapshot.

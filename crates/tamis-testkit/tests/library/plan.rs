@@ -257,7 +257,7 @@ fn candidates_come_with_the_least_memory_first() {
     let first = |minimise| choose(&goal_of(minimise)).unwrap()[0].params.kind();
     assert_eq!(first(Minimise::Lookups), Kind::Blocked);
     assert_eq!(first(Minimise::Wire), Kind::Ribbon);
-    assert_eq!(first(Minimise::Balanced), Kind::BlockedRank);
+    assert_eq!(first(Minimise::Balanced), Kind::Ribbon);
     // Without other limits, the best of a kind is the one in the least memory.
     for plan in choose(&goal_of(Minimise::Balanced)).unwrap() {
         let least = AnyParams::plan(plan.params.kind(), &Goal::rate(1_000_000, 0.001)).unwrap();
