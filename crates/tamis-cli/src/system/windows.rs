@@ -40,8 +40,8 @@ pub(crate) fn identity_of(file: &File) -> io::Result<Handle> {
     Handle::from_file(file.try_clone()?)
 }
 
-/// The file that is locked while `path` is changed: one beside it, which stays. A locked file could
-/// not be read.
+/// The file that is locked while `path` is changed: one beside it, which stays. A locked file
+/// could not be read.
 pub(crate) fn lock_of(path: &Path) -> io::Result<File> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

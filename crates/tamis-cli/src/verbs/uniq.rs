@@ -29,8 +29,8 @@ const DEFAULT_RATE: f64 = 1e-6;
 /// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams. No
 /// line is ever printed twice. But a new line may be dropped, with probability --rate, because the
 /// filter takes it for one that it has seen. From a pipe the filter starts small and is built
-/// anew, twice as large, whenever it is full: the rate holds however many lines come. A filter that
-/// was loaded with --filter cannot grow; a note says if it has become too full to keep its rate.
+/// anew, twice as large, whenever it is full: the rate holds however many lines come. A filter
+/// that was loaded with --filter cannot grow; a note says if it is too full to keep its rate.
 #[derive(Args)]
 #[command(mut_arg("rate", |arg| arg.help("Probability that a new line is dropped [default: 1e-6]")))]
 #[command(mut_arg("kind", |arg| arg.help("Kind of filter [default: blocked-rank]")))]
