@@ -209,9 +209,9 @@ pub trait Stored: Filter + Clone + Sized {
     /// A filter that answers from `bytes` in place, such as those of a mapped file.
     ///
     /// Only the header is checked, and the first change to the filter copies the bytes. Trimmed
-    /// or packed sections cannot be used in place, nor can bytes that do not start on a multiple of
-    /// eight (as those of `include_bytes!` may) or any on a big-endian machine: they are read and
-    /// checked, within the default limits.
+    /// or packed sections cannot be used in place, nor can bytes that do not start on a multiple
+    /// of eight (as those of `include_bytes!` may) or any on a big-endian machine: they are read
+    /// and checked, within the default limits.
     fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
         let mut frame = Frame::share(bytes)?;
         let filter = Self::from_frame(&mut frame)?;

@@ -50,8 +50,8 @@ pub(crate) struct Keys {
     #[arg(short, long, value_name = "BYTE", value_parser = numbers::byte)]
     delimiter: Option<u8>,
 
-    /// The input is CSV with a header line, and the key is this column. Repeated, the key is all of
-    /// these columns, as a tuple is a key of the library
+    /// The input is CSV with a header line, and the key is this column. Repeated, the key is all
+    /// of these columns, as a tuple is a key of the library
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["null", "crlf", "field"])]
     csv: Vec<String>,
 
