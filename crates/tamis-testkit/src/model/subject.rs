@@ -43,11 +43,12 @@ pub(super) fn may_refuse(params: &AnyParams) -> bool {
     params.named().iter().any(|&(name, value)| name == "policy" && value == 1)
 }
 
-/// The number of blocks of a balanced kind, whose full blocks list all later keys; `None` for
-/// other kinds.
+/// The number of blocks where full blocks list all later keys: in balanced kinds, and in a
+/// `blocked-rank` filter without a second level. `None` for others.
 pub(super) fn lists_by_block(params: &AnyParams) -> Option<u64> {
     let value = |wanted| params.named().iter().find(|&&(name, _)| name == wanted).map(|it| it.1);
-    value("policy").and(value("blocks"))
+    let lists = value("policy").is_some() || value("second_blocks") == Some(0);
+    value("blocks").filter(|_| lists)
 }
 
 /// The largest value; `None` where there are none.
