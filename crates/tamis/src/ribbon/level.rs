@@ -151,7 +151,8 @@ impl Level {
     pub(super) fn prefetch(&self, words: &[u64], digest: Digest, level: usize) {
         let block = self.start(digest, level) / ROWS;
         let (here, end) = (self.block_at(block), self.block_at(block + 2));
-        let lines = here / Line::WORDS as u64..=(end - 1) / Line::WORDS as u64;
+        // Rows without columns have no words.
+        let lines = here / Line::WORDS as u64..end.div_ceil(Line::WORDS as u64);
         lines.for_each(|line| bits::prefetch(words, line as usize * Line::WORDS));
     }
 }

@@ -47,7 +47,7 @@
 //! The filter is built once from all keys. Nothing can be added or removed, filters cannot be
 //! merged, and there are no deltas: send snapshots. At most 2^40 rows a level, and 64 bits a row.
 //! Fewer than some thousand keys take more than their share, because every level ends with 64
-//! rows that few keys reach: 13 bits a key for 100 keys at 1%. If more keys come than the filter
+//! rows that few keys reach: 15 bits a key for 100 keys at 1%. If more keys come than the filter
 //! was planned for, the list takes them, with 64 bits each.
 
 pub(crate) mod build;
