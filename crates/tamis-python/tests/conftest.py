@@ -13,7 +13,7 @@ KINDS = [
     "blocked-rank", "dleft", "balanced-single", "balanced-sequential", "balanced-mht",
     "balanced-popcount", "balanced-two-choice", "partitioned", "compressed",
 ]
-BUILT_ONCE = ["partitioned", "compressed"]
+BUILT_ONCE = ["partitioned", "compressed", "ribbon"]
 
 
 @pytest.fixture(scope="session")
