@@ -1,9 +1,9 @@
 //! Filters that are built anew, larger, when they hold the keys they were planned for.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use tamis::{AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Insert, Kind};
 
-use crate::sizing::{self, one_too_many};
+use crate::sizing;
 use crate::spool::Spool;
 
 /// Keys that a filter is planned for when nothing is known.
@@ -42,7 +42,7 @@ impl<'a> Growing<'a> {
         Self { filter, growth, empty }
     }
 
-    /// Inserts the key of a digest, which stands on line `line`. There is room for it afterwards.
+    /// Inserts the key of a digest, which stands on line `line`; makes room for it first.
     pub(crate) fn insert(&mut self, digest: Digest, line: u64) -> Result<()> {
         if self.filter.keys() >= self.filter.capacity() {
             self.make_room(line)?;
@@ -70,7 +70,10 @@ impl<'a> Growing<'a> {
         let capacity = self.filter.capacity();
         match &mut self.growth {
             Growth::Crowds => Ok(()),
-            Growth::Stops => Err(one_too_many(line, capacity)),
+            Growth::Stops => bail!(
+                "line {line} is one key more than --keys {capacity}, and --fixed forbids it; say a \
+                 larger --keys, or leave out --fixed"
+            ),
             Growth::Doubles(spool) => {
                 // The old filter goes first: both at once would take half as much memory again.
                 self.filter = (self.empty)(0)?;
@@ -81,9 +84,12 @@ impl<'a> Growing<'a> {
     }
 }
 
-/// A filter that tells new keys from repeats, but for one in a million.
+/// The share of new keys that may be taken for repeats where nothing else was said.
+pub(crate) const TAKEN_FOR_REPEATS: f64 = 1e-6;
+
+/// A filter that tells new keys from repeats.
 fn empty(hasher: Hasher, keys: u64) -> Result<AnyFilter> {
-    let params = AnyParams::plan(Kind::BlockedRank, &Goal::rate(keys, 1e-6))?;
+    let params = AnyParams::plan(Kind::BlockedRank, &Goal::rate(keys, TAKEN_FOR_REPEATS))?;
     Ok(params.build(sizing::label(hasher, keys))?)
 }
 

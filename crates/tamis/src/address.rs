@@ -100,7 +100,7 @@ impl BlockProbes {
 
 /// Odd multipliers of the positions in sections: those of the split-block filter of Parquet, and
 /// eight from the binary expansion of pi.
-pub(crate) const SECTION_SALTS: [u32; 16] = [
+pub const SECTION_SALTS: [u32; 16] = [
     0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
     0x243f6a89, 0x85a308d3, 0x13198a2f, 0x03707345, 0xa4093823, 0x299f31d1, 0x082efa99, 0xec4e6c89,
 ];

@@ -18,6 +18,7 @@ pub mod bits {
 }
 
 pub mod blocked_rank {
+    pub use crate::blocked_rank::parts::*;
     pub mod model {
         pub use crate::blocked_rank::model::*;
     }

@@ -143,8 +143,8 @@ impl Keys {
         let mut progress = Progress::quiet("counting", self.size());
         let mut lines = 0;
         for path in self.inputs() {
-            // A pipe is not even opened: its first bytes would be lost.
-            if !input::open(path)?.metadata().is_ok_and(|facts| facts.is_file()) {
+            // A named pipe is not even opened: its writer would lose its reader when it is closed.
+            if !is_regular(path) {
                 return Ok(None);
             }
             let mut input = Input::open(path, self.trust())?;
@@ -316,6 +316,16 @@ fn joined<'a>(parts: impl ExactSizeIterator<Item = Cow<'a, [u8]>>) -> Cow<'a, [u
         key.extend(&*part);
     }
     key.into()
+}
+
+/// Whether keys come from a regular file. Nothing is opened for it but stdin, which is open.
+fn is_regular(path: &Path) -> bool {
+    let facts = if is_stdio(path) {
+        input::open(path).ok().and_then(|file| file.metadata().ok())
+    } else {
+        fs::metadata(path).ok()
+    };
+    facts.is_some_and(|facts| facts.is_file())
 }
 
 /// Refuses a file of keys that cannot be read.

@@ -47,6 +47,8 @@ mod line;
 mod machine;
 pub(crate) mod model;
 mod params;
+#[cfg(feature = "internals")]
+pub(crate) mod parts;
 mod place;
 mod plan;
 mod sections;

@@ -219,14 +219,11 @@ impl identities::Table for Table {
     }
 
     fn sections(&self) -> Vec<Payload<'_>> {
-        if !self.front.lags() {
-            return sections::encode(self);
+        // Equal contents have equal bytes.
+        match self.brought_back() {
+            None => sections::encode(self),
+            Some(copy) => sections::encode(&copy).into_iter().map(Payload::into_owned).collect(),
         }
-        // Equal contents have equal bytes, so a copy is written in which all runs are where they
-        // fit.
-        let mut copy = self.clone();
-        copy.front.bring_back();
-        sections::encode(&copy).into_iter().map(Payload::into_owned).collect()
     }
 
     fn decode(frame: &mut Frame<'_>, params: BlockedRankParams) -> Result<Self, WireError> {

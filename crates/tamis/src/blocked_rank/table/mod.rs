@@ -69,6 +69,15 @@ impl Table {
         }
     }
 
+    /// A copy in which all runs are where they fit; `None` if they already are.
+    pub(super) fn brought_back(&self) -> Option<Self> {
+        self.front.lags().then(|| {
+            let mut copy = self.clone();
+            copy.front.bring_back();
+            copy
+        })
+    }
+
     /// Uses portable instructions only.
     pub(super) fn make_portable(&mut self) {
         self.front.make_portable();

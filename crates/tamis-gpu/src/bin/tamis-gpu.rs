@@ -1,0 +1,312 @@
+//! Filters on a GPU: checked against the library, and timed.
+
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use serde::Serialize;
+use tamis::blocked_rank::BlockedRankParams;
+use tamis::{Digest, Goal, Hasher, Insert, Label, Remove, Stored};
+use tamis_gpu::{Blocked, BlockedRank, Error, Gpu, Keys};
+
+/// Filters on a GPU: checked against the library, and timed
+#[derive(Parser)]
+#[command(version, after_help = "\
+Examples:
+  tamis-gpu check --keys 1000,1000000          # bytes equal to the library's, 12 shapes
+  tamis-gpu churn --operations 1000000000      # batches that come and go, 20 comparisons
+  tamis-gpu bench --keys 268435456 --json      # operations a second, beside their floors")]
+struct Arguments {
+    /// Number of the GPU
+    #[arg(long, default_value_t = 0)]
+    gpu: usize,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Builds filters of 12 shapes on the GPU and with the library, and compares all bytes
+    Check {
+        /// How many keys, separated by commas
+        #[arg(long, value_delimiter = ',', default_value = "1000,100000")]
+        keys: Vec<u64>,
+    },
+    /// Inserts and removes batches in a filter on the GPU and in one of the library, and compares
+    /// all bytes 20 times
+    Churn {
+        /// Insertions and removals in all
+        #[arg(long, default_value_t = 10_000_000)]
+        operations: u64,
+        /// Keys that the filter is planned for
+        #[arg(long, default_value_t = 1_000_000)]
+        keys: u64,
+    },
+    /// Times all operations, with keys in the memory of the GPU, beside their floors
+    Bench {
+        /// Keys of the filter
+        #[arg(long, default_value_t = 1 << 28)]
+        keys: u64,
+        /// The filter's rate
+        #[arg(long, default_value_t = 0.003)]
+        rate: f64,
+        /// How often each operation is timed
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn main() -> Outcome {
+    let Arguments { gpu, verb } = Arguments::parse();
+    let gpu = Gpu::new(gpu)?;
+    match verb {
+        Verb::Check { keys } => check(&gpu, &keys),
+        Verb::Churn { operations, keys } => churn(&gpu, operations, keys),
+        Verb::Bench { keys, rate, rounds, json } => bench(&gpu, keys, rate, rounds, json),
+    }
+}
+
+fn planned(keys: u64, rate: f64, block: u64) -> Result<BlockedRankParams, tamis::PlanError> {
+    let mut goal = Goal::rate(keys, rate);
+    goal.fixed.push(("block".into(), block));
+    tamis::BlockedRank::least(&goal)
+}
+
+fn same(gpu: &BlockedRank, cpu: &tamis::BlockedRank) -> Outcome {
+    let here = gpu.to_cpu()?;
+    if here.content_id() != cpu.content_id() {
+        return Err("another content id than the library's".into());
+    }
+    if here.to_bytes() != cpu.to_bytes() {
+        return Err("other bytes than the library's".into());
+    }
+    Ok(())
+}
+
+fn check(gpu: &Gpu, numbers: &[u64]) -> Outcome {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    for &keys in numbers {
+        let integers: Vec<u64> = (0..keys).collect();
+        let digests: Vec<Digest> =
+            integers.iter().map(|key| Hasher::default().digest(key)).collect();
+        let on_gpu = gpu.upload(&integers)?;
+        for block in [512, 1024, 2048, 16384] {
+            for rate in [0.03, 0.003, 0.0003] {
+                let params = planned(keys, rate, block)?;
+                let mut filter = BlockedRank::new(gpu, params, Hasher::default())?;
+                filter.insert(&Keys::Integers(&on_gpu, keys))?;
+                let label = Label::planned(Hasher::default(), params.capacity());
+                let cpu = tamis::BlockedRank::build_in_parallel(params, label, &digests, threads)?;
+                same(&filter, &cpu)?;
+                if filter.contained(&Keys::Integers(&on_gpu, keys))? != keys {
+                    return Err("a key was lost".into());
+                }
+                println!("{keys} keys, rate {rate}, blocks of {block} bits: equal bytes");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn churn(gpu: &Gpu, operations: u64, keys: u64) -> Outcome {
+    let params = planned(keys, 0.003, 512)?;
+    let mut filter = BlockedRank::new(gpu, params, Hasher::default())?;
+    let label = Label::planned(Hasher::default(), params.capacity());
+    let mut cpu = tamis::BlockedRank::new(params, label)?;
+    let mut inside: Vec<u64> = Vec::new();
+    let (mut random, mut next, mut done, mut compared) = (Digest(1), 0, 0, 0);
+    while done < operations || compared < 20 {
+        random = Digest(random.word(0));
+        let fill = inside.len() as u64;
+        let removes = fill > keys * 99 / 100 || (fill > keys / 2 && random.0 % 2 == 0);
+        let number = 1 + random.word(1) % (keys / 2).max(1);
+        let batch: Vec<u64> = if removes {
+            for at in 0..number.min(fill) {
+                let other = random.word(at + 2) % fill;
+                inside.swap(other as usize, (fill - 1 - at.min(fill - 1)) as usize);
+            }
+            inside.split_off((fill - number.min(fill)) as usize)
+        } else {
+            let number = number.min(keys - fill);
+            next += number;
+            (next - number..next).collect()
+        };
+        let on_gpu = gpu.upload(&batch)?;
+        let given = Keys::Integers(&on_gpu, batch.len() as u64);
+        let digests: Vec<Digest> = batch.iter().map(|key| Hasher::default().digest(key)).collect();
+        if removes {
+            let removed = filter.remove(&given)?;
+            if removed != cpu.remove_many(&digests) || removed != batch.len() as u64 {
+                return Err("a key that was in could not be removed".into());
+            }
+        } else {
+            filter.insert(&given)?;
+            cpu.insert_many(&digests)?;
+            inside.extend(&batch);
+        }
+        done += batch.len() as u64;
+        if done * 20 >= operations * (compared + 1) {
+            same(&filter, &cpu)?;
+            compared += 1;
+            println!("{done} operations, {} keys: equal bytes", inside.len());
+        }
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Row {
+    filter: &'static str,
+    operation: &'static str,
+    /// Keys a second, in billions: the median of all rounds, the least and the most.
+    median: f64,
+    least: f64,
+    most: f64,
+}
+
+#[derive(Serialize)]
+struct Record {
+    gpu: String,
+    keys: u64,
+    rate: f64,
+    bits_per_key: f64,
+    measured_rate: f64,
+    rows: Vec<Row>,
+}
+
+struct Bench<'a> {
+    gpu: &'a Gpu,
+    rounds: usize,
+    rows: Vec<Row>,
+}
+
+impl Bench<'_> {
+    /// Times `run`, after `prepare` each time, once more than is counted.
+    fn time<T>(
+        &mut self,
+        (filter, operation): (&'static str, &'static str),
+        keys: u64,
+        mut prepare: impl FnMut() -> Result<T, Error>,
+        mut run: impl FnMut(&mut T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut speeds = Vec::new();
+        for _ in 0..=self.rounds {
+            let mut prepared = prepare()?;
+            self.gpu.wait()?;
+            let start = Instant::now();
+            run(&mut prepared)?;
+            self.gpu.wait()?;
+            speeds.push(keys as f64 / start.elapsed().as_secs_f64() / 1e9);
+        }
+        speeds.remove(0);
+        speeds.sort_by(f64::total_cmp);
+        let (least, most) = (speeds[0], speeds[speeds.len() - 1]);
+        let row = Row { filter, operation, median: speeds[speeds.len() / 2], least, most };
+        eprintln!("{filter:<14} {operation:<28} {:>8.2} G/s", row.median);
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
+fn bench(gpu: &Gpu, keys: u64, rate: f64, rounds: usize, json: bool) -> Outcome {
+    let params = planned(keys, rate, 512)?;
+    let hasher = Hasher::default();
+    let new = || BlockedRank::new(gpu, params, hasher);
+    let inside = gpu.upload(&(0..keys).collect::<Vec<u64>>())?;
+    let absent = gpu.upload(&(keys..2 * keys).collect::<Vec<u64>>())?;
+    let all = Keys::Integers(&inside, keys);
+    let half = Keys::Integers(&inside, keys / 2);
+    let mut answers = gpu.upload(&vec![0; keys.div_ceil(8) as usize])?;
+    let mut bench = Bench { gpu, rounds, rows: Vec::new() };
+
+    bench.time(("blocked-rank", "build"), keys, new, |filter| filter.insert(&all))?;
+    let mut full = new()?;
+    full.insert(&all)?;
+    bench.time(("blocked-rank", "hit"), keys, || Ok(()), |()| full.contains_into(&all, &mut answers))?;
+    let misses = Keys::Integers(&absent, keys);
+    bench.time(("blocked-rank", "miss"), keys, || Ok(()), |()| {
+        full.contains_into(&misses, &mut answers)
+    })?;
+    let made_up = Keys::MadeUp(1 << 50, keys);
+    let mut passed = 0;
+    bench.time(("blocked-rank", "miss, no key traffic"), keys, || Ok(()), |()| {
+        passed = full.contained(&made_up)?;
+        Ok(())
+    })?;
+    bench.time(("floor", "random lines of 64 bytes"), keys, || Ok(()), |()| {
+        full.read_lines(keys)
+    })?;
+    let filled = || {
+        let mut filter = new()?;
+        filter.insert(&all)?;
+        Ok(filter)
+    };
+    bench.time(("blocked-rank", "remove half"), keys / 2, filled, |filter| {
+        filter.remove(&half).map(drop)
+    })?;
+    let halved = || {
+        let mut filter = filled()?;
+        filter.remove(&half)?;
+        Ok(filter)
+    };
+    bench.time(("blocked-rank", "insert into half full"), keys / 2, halved, |filter| {
+        filter.insert(&half)
+    })?;
+    let blocked = tamis::BlockedBloom::least(&Goal::rate(keys, rate))?;
+    let new = || Blocked::new(gpu, blocked, hasher);
+    bench.time(("blocked", "insert"), keys, new, |filter| filter.insert(&all))?;
+    let mut bloom = new()?;
+    bloom.insert(&all)?;
+    bench.time(("blocked", "hit"), keys, || Ok(()), |()| bloom.contains_into(&all, &mut answers))?;
+    bench.time(("blocked", "miss"), keys, || Ok(()), |()| {
+        bloom.contains_into(&misses, &mut answers)
+    })?;
+
+    let number = keys.min(1 << 27) as usize;
+    let mut pinned = gpu.pinned(number)?;
+    for (at, word) in pinned.words_mut()?.iter_mut().enumerate() {
+        *word = at as u64;
+    }
+    let mut on_gpu = gpu.upload(&vec![0; number])?;
+    bench.time(("floor", "copy of keys from the host"), number as u64, || Ok(()), |()| {
+        gpu.copy_from_host(&pinned, &mut on_gpu)
+    })?;
+    let mut found = vec![false; number];
+    bench.time(("blocked-rank", "hit, keys on the host"), number as u64, || Ok(()), |()| {
+        full.contains_on_host(pinned.words()?, &mut found)
+    })?;
+    if found.contains(&false) {
+        return Err("a key was lost".into());
+    }
+
+    let record = Record {
+        gpu: gpu.name()?,
+        keys,
+        rate,
+        bits_per_key: 8.0 * full.bytes() as f64 / keys as f64,
+        measured_rate: passed as f64 / keys as f64,
+        rows: bench.rows,
+    };
+    if json {
+        println!("{}", serde_json::to_string_pretty(&record)?);
+        return Ok(());
+    }
+    println!(
+        "{}: {} keys, {:.2} bits per key, rate {:.4}% measured, {:.4}% asked for",
+        record.gpu,
+        keys,
+        record.bits_per_key,
+        100.0 * record.measured_rate,
+        100.0 * rate
+    );
+    println!("| filter | operation | G keys/s | least | most |\n|---|---|---|---|---|");
+    for Row { filter, operation, median, least, most } in &record.rows {
+        println!("| {filter} | {operation} | {median:.2} | {least:.2} | {most:.2} |");
+    }
+    Ok(())
+}
