@@ -25,7 +25,8 @@ impl<M: Machine> core::fmt::Debug for Blocked<M> {
 impl<M: Machine + Clone> Blocked<M> {
     /// An empty filter with these params.
     pub fn new(machine: &M, params: BlockedParams, hasher: Hasher) -> Result<Self, Error> {
-        let program = machine.compile(&program::of_blocked(params.block() / 64, params.hashes()))?;
+        let program =
+            machine.compile(&program::of_blocked(params.block() / 64, params.hashes()))?;
         let words = machine.zeroed(params.bits() / 64)?;
         Ok(Self { machine: machine.clone(), params, hasher, words, program })
     }
@@ -41,7 +42,8 @@ impl<M: Machine + Clone> Blocked<M> {
         keys: &Keys<'_, M::Buffer>,
         answers: &mut M::Buffer,
     ) -> Result<(), Error> {
-        let (Keys::Digests(_, number) | Keys::Integers(_, number) | Keys::MadeUp(_, number)) = *keys;
+        let (Keys::Digests(_, number) | Keys::Integers(_, number) | Keys::MadeUp(_, number)) =
+            *keys;
         self.run("contains", keys, &[self.machine.given(answers, number.div_ceil(8))?, 0])
     }
 
@@ -74,7 +76,8 @@ impl<M: Machine + Clone> Blocked<M> {
             Keys::MadeUp(first, number) => (0, 2, first, number),
         };
         let words = self.machine.address(&self.words);
-        let arguments = [&[words, self.params.blocks(), address, form, seed, number], more].concat();
+        let arguments =
+            [&[words, self.params.blocks(), address, form, seed, number], more].concat();
         let work = Work::Items { number, each: 1 };
         // SAFETY: the arguments are those of these kernels, and the buffers are large enough.
         unsafe { self.machine.launch(&self.program, kernel, work, [0; 2], &arguments) }

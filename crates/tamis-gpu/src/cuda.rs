@@ -1,12 +1,14 @@
 //! A GPU with CUDA. The driver and the compiler for kernels are found at run time.
 #![allow(unsafe_code)] // Kernels work on addresses.
 
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute};
+use cudarc::driver::result;
+use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute, CUmemPool_attribute};
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, LaunchConfig,
-    PinnedHostSlice, PushKernelArg,
+    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
+    LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits,
 };
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 
@@ -22,6 +24,8 @@ pub struct Gpu {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     architecture: &'static str,
+    /// What was compiled, by source: filters of one shape share their kernels.
+    programs: Arc<Mutex<HashMap<String, Arc<Program>>>>,
 }
 
 /// Memory of a GPU, in words of 64 bits.
@@ -43,16 +47,16 @@ impl From<CudaSlice<u64>> for Buffer {
 
 /// Memory of the host that a GPU reads and writes by itself.
 #[derive(Debug)]
-pub struct Pinned(PinnedHostSlice<u64>);
+pub struct Pinned<T>(PinnedHostSlice<T>);
 
-impl Pinned {
-    /// The words.
-    pub fn words(&self) -> Result<&[u64], Error> {
+impl<T: ValidAsZeroBits> Pinned<T> {
+    /// What it holds.
+    pub fn as_slice(&self) -> Result<&[T], Error> {
         Ok(self.0.as_slice()?)
     }
 
-    /// The words, to be written.
-    pub fn words_mut(&mut self) -> Result<&mut [u64], Error> {
+    /// What it holds, to be written.
+    pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         Ok(self.0.as_mut_slice()?)
     }
 }
@@ -84,10 +88,11 @@ impl Gpu {
         }
         let context = CudaContext::new(number)?;
         let (major, minor) = context.compute_capability()?;
+        keep_memory(&context)?;
         let architecture = format!("compute_{major}{minor}").leak();
         // All is done on one stream, in order.
         let stream = context.default_stream();
-        Ok(Self { context, stream, architecture })
+        Ok(Self { context, stream, architecture, programs: Arc::default() })
     }
 
     /// The name of the device.
@@ -121,17 +126,22 @@ impl Gpu {
         Ok(Self { stream: self.context.new_stream()?, ..self.clone() })
     }
 
-    /// Memory of the host that is copied quickly, for `words` words, all 0.
-    pub fn pinned(&self, words: usize) -> Result<Pinned, Error> {
-        // SAFETY: any words are words, and they are written before they are read.
-        let mut memory = unsafe { self.context.alloc_pinned(words.max(1)) }?;
-        memory.as_mut_slice()?.fill(0);
+    /// Memory of the host that is copied quickly, with `len` times the default of `T`.
+    pub fn pinned<T>(&self, len: usize) -> Result<Pinned<T>, Error>
+    where
+        T: DeviceRepr + ValidAsZeroBits + Default + Clone,
+    {
+        // SAFETY: all of it is written before it is read.
+        let mut memory = unsafe { self.context.alloc_pinned(len.max(1)) }?;
+        memory.as_mut_slice()?.fill(T::default());
         Ok(Pinned(memory))
     }
 
     /// Copies all words of the host's memory.
-    pub fn copy_from_host(&self, from: &Pinned, to: &mut Buffer) -> Result<(), Error> {
-        self.write(to, from.words()?)
+    pub fn copy_from_host(&self, from: &Pinned<u64>, to: &mut Buffer) -> Result<(), Error> {
+        let words = from.as_slice()?;
+        self.given(to, words.len() as u64)?;
+        self.write(to, words)
     }
 
     /// Reads answers, a byte each.
@@ -149,17 +159,37 @@ impl Gpu {
     }
 }
 
+/// Keeps memory that was given back for the next batch, instead of returning it to the driver.
+fn keep_memory(context: &CudaContext) -> Result<(), Error> {
+    if !context.has_async_alloc() {
+        return Ok(());
+    }
+    let mut threshold = u64::MAX;
+    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: the pool is the device's own, and the attribute is a number of 64 bits.
+    unsafe {
+        let pool = result::device::get_default_mem_pool(context.cu_device())?;
+        result::mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast())?;
+    }
+    Ok(())
+}
+
 impl Machine for Gpu {
     type Buffer = Buffer;
-    type Program = Program;
+    type Program = Arc<Program>;
 
-    fn compile(&self, source: &str) -> Result<Program, Error> {
-        let options =
-            CompileOptions { arch: Some(self.architecture), ..CompileOptions::default() };
+    fn compile(&self, source: &str) -> Result<Arc<Program>, Error> {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = programs.get(source) {
+            return Ok(program.clone());
+        }
+        let options = CompileOptions { arch: Some(self.architecture), ..CompileOptions::default() };
         let code = compile_ptx_with_opts(source, options)
             .map_err(|error| Error::Compile(format!("{error:?}")))?;
         let module = self.context.load_module(code)?;
-        Ok(Program { module, kernels: Mutex::default() })
+        let program = Arc::new(Program { module, kernels: Mutex::default() });
+        programs.insert(source.to_owned(), program.clone());
+        Ok(program)
     }
 
     fn allocate(&self, words: u64) -> Result<Buffer, Error> {
@@ -204,7 +234,7 @@ impl Machine for Gpu {
 
     unsafe fn launch(
         &self,
-        program: &Program,
+        program: &Arc<Program>,
         kernel: &str,
         work: Work,
         [shared, for_each]: [u64; 2],
@@ -218,7 +248,7 @@ impl Machine for Gpu {
             return Ok(());
         }
         let shared = 8 * (shared + for_each * u64::from(THREADS)) as u32;
-        let mut kernels = program.kernels.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut kernels = program.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kernels.iter().position(|(name, _)| name == kernel);
         let at = known.map_or_else(
             || {

@@ -58,11 +58,7 @@ impl<M: Machine> core::fmt::Debug for BlockedRank<M> {
 
 impl<M: Machine + Clone> BlockedRank<M> {
     /// An empty filter with these params.
-    pub fn new(
-        machine: &M,
-        params: BlockedRankParams,
-        hasher: Hasher,
-    ) -> Result<Self, Error> {
+    pub fn new(machine: &M, params: BlockedRankParams, hasher: Hasher) -> Result<Self, Error> {
         let label = Label::planned(hasher, params.capacity());
         let levels = Levels::empty(machine, &inside::levels(&params))?;
         Ok(Self { machine: machine.clone(), params, label, levels })
@@ -81,7 +77,7 @@ impl<M: Machine + Clone> BlockedRank<M> {
 
     /// The filter of the library with this content: the same content id and the same bytes.
     pub fn to_cpu(&self) -> Result<tamis::BlockedRank, Error> {
-        let (words, list) = self.levels.read()?;
+        let (words, list) = (self.levels.read()?, self.levels.list());
         let entry = |(&identity, &count): (&u64, &u64)| Entry { identity, value: 0, count };
         let list = list.iter().map(entry).collect();
         Ok(inside::put_together(self.params, self.label, &words, list)?)
@@ -229,6 +225,10 @@ const UNDER_WAY: usize = 3;
 impl BlockedRank<Gpu> {
     /// Whether each of some integers in the memory of the host is in. Copies and questions go on at
     /// once. Copies are quick if both slices are [`Pinned`](crate::Pinned).
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many answers as keys.
     pub fn contains_on_host(&self, keys: &[u64], answers: &mut [bool]) -> Result<(), Error> {
         assert_eq!(keys.len(), answers.len(), "an answer for each key");
         let seed = self.seed()?;

@@ -51,13 +51,25 @@ struct Level<M: Machine> {
 /// All levels, and the list at the end.
 pub(crate) struct Levels<M: Machine> {
     machine: M,
-    levels: Vec<Level<M>>,
-    /// The levels as the kernels read them.
+    /// The levels, those in front first.
+    all: Vec<Level<M>>,
+    /// The same as the kernels read them.
     described: M::Buffer,
     /// Identities that found no cell, and how often each is in.
     list: BTreeMap<u64, u64>,
     /// The same for the kernels: all identities, then all counts.
     listed: M::Buffer,
+}
+
+/// A batch, dealt out to groups.
+struct Dealt<M: Machine> {
+    keys: M::Buffer,
+    /// Where the groups begin; or how many keys each has, if each has `room`.
+    starts: M::Buffer,
+    room: u64,
+    /// Identities that found no room.
+    left: M::Buffer,
+    number_left: u64,
 }
 
 /// What a batch left behind: how many, and what was counted beside.
@@ -66,6 +78,11 @@ struct Left<M: Machine> {
     number: u64,
     removed: u64,
 }
+
+/// From this many keys a group on, on average, a batch is dealt out at once: each group gets room
+/// for some more than the average, and what finds none comes again. (Otherwise keys are counted
+/// before.)
+const MANY: u64 = 64;
 
 impl<M: Machine + Clone> Levels<M> {
     /// Levels with these words each, and a list.
@@ -97,22 +114,29 @@ impl<M: Machine + Clone> Levels<M> {
         levels: Vec<Level<M>>,
         list: BTreeMap<u64, u64>,
     ) -> Result<Self, Error> {
-        let described: Vec<u64> =
-            levels.iter().flat_map(|level| describe(&level.parts, machine.address(&level.words))).collect();
+        let described: Vec<u64> = levels
+            .iter()
+            .flat_map(|level| describe(&level.parts, machine.address(&level.words)))
+            .collect();
         let described = machine.upload(&described)?;
         let listed = machine.allocate(0)?;
-        let mut all = Self { machine: machine.clone(), levels, described, list, listed };
-        all.upload_list()?;
-        Ok(all)
+        let mut new = Self { machine: machine.clone(), all: levels, described, list, listed };
+        new.upload_list()?;
+        Ok(new)
     }
 
-    /// The words of every level, and the list.
-    pub(crate) fn read(&self) -> Result<(Vec<Vec<u64>>, &BTreeMap<u64, u64>), Error> {
+    /// Identities that found no cell, and how often each is in.
+    pub(crate) fn list(&self) -> &BTreeMap<u64, u64> {
+        &self.list
+    }
+
+    /// The words of every level.
+    pub(crate) fn read(&self) -> Result<Vec<Vec<u64>>, Error> {
         let words = |level: &Level<M>| {
             let number = level.parts.blocks * u64::from(level.parts.words);
             self.machine.read(&level.words, number)
         };
-        Ok((self.levels.iter().map(words).collect::<Result<_, _>>()?, &self.list))
+        self.all.iter().map(words).collect()
     }
 
     /// Different identities in the list.
@@ -123,7 +147,7 @@ impl<M: Machine + Clone> Levels<M> {
     /// Bytes of memory of the machine.
     pub(crate) fn bytes(&self) -> u64 {
         let words = |level: &Level<M>| level.parts.blocks * u64::from(level.parts.words);
-        8 * (self.levels.iter().map(words).sum::<u64>() + 2 * self.listed())
+        8 * (self.all.iter().map(words).sum::<u64>() + 2 * self.listed())
     }
 
     /// Inserts keys.
@@ -140,23 +164,25 @@ impl<M: Machine + Clone> Levels<M> {
         if batch.number == 0 {
             return Ok(());
         }
-        if own == self.levels.len() {
+        if own == self.all.len() {
             for identity in self.identities_behind(own, batch)? {
                 *self.list.entry(identity).or_default() += 1;
             }
             return self.upload_list();
         }
+        let dealt = self.deal_out(own, batch)?;
         // A key may send other ones behind, but no more than there are cells.
-        let most = batch.number + self.levels[own].cells();
-        let left = self.on_groups(own, batch, "insert_groups", most, Grouping::to_insert)?;
-        self.insert_from(own + 1, self.behind(&left))
+        let most = batch.number + self.all[own].cells();
+        let left = self.on_groups(own, &dealt, "insert_groups", most, Grouping::to_insert)?;
+        self.insert_from(own + 1, self.behind(&left))?;
+        self.insert_from(own, self.again(&dealt))
     }
 
     fn remove_from(&mut self, own: usize, batch: Batch) -> Result<u64, Error> {
         if batch.number == 0 {
             return Ok(0);
         }
-        if own == self.levels.len() {
+        if own == self.all.len() {
             let mut removed = 0;
             for identity in self.identities_behind(own, batch)? {
                 if let Some(count) = self.list.get_mut(&identity) {
@@ -170,65 +196,98 @@ impl<M: Machine + Clone> Levels<M> {
             self.upload_list()?;
             return Ok(removed);
         }
-        let left = self.on_groups(own, batch, "remove_groups", batch.number, Grouping::to_remove)?;
-        let removed = left.removed + self.remove_from(own + 1, self.behind(&left))?;
+        let dealt = self.deal_out(own, batch)?;
+        let left =
+            self.on_groups(own, &dealt, "remove_groups", batch.number, Grouping::to_remove)?;
+        let mut removed = left.removed + self.remove_from(own + 1, self.behind(&left))?;
         let address = self.machine.address(&left.identities);
         let arguments = [&self.chain()[..], &[own as u64, address, left.number]].concat();
         self.run(own, "empty_locations", items(left.number), [0; 2], &arguments)?;
         self.take_back(own)?;
+        removed += self.remove_from(own, self.again(&dealt))?;
         Ok(removed)
     }
 
     /// Takes back what fits again.
     fn take_back(&mut self, own: usize) -> Result<(), Error> {
-        let behind = self.levels[own + 1..].iter().map(Level::cells).sum::<u64>();
+        let behind = self.all[own + 1..].iter().map(Level::cells).sum::<u64>();
         let most = behind + self.list.values().sum::<u64>();
         if most == 0 {
             return Ok(());
         }
         // No block takes more than it has cells.
-        let taken = self.machine.allocate(most.min(self.levels[own].cells()))?;
+        let taken = self.machine.allocate(most.min(self.all[own].cells()))?;
         let counter = self.machine.zeroed(1)?;
         let addresses = [self.machine.address(&taken), self.machine.address(&counter)];
         let arguments = [&self.chain()[..], &[own as u64], &addresses].concat();
-        self.run(own, "take_back", items(self.levels[own].parts.blocks), [0; 2], &arguments)?;
+        self.run(own, "take_back", items(self.all[own].parts.blocks), [0; 2], &arguments)?;
         let number = self.machine.read(&counter, 1)?[0];
         let batch = Batch { address: addresses[0], form: Form::Identities, seed: 0, number };
         self.remove_from(own + 1, batch)?;
         Ok(())
     }
 
-    /// Deals a batch out to the groups of a level and runs a kernel on each of them.
+    /// Deals a batch out to the groups of a level.
+    fn deal_out(&self, own: usize, batch: Batch) -> Result<Dealt<M>, Error> {
+        let level = &self.all[own];
+        let groups = level.grouping.groups(&level.parts);
+        let mean = batch.number / groups;
+        // What comes again has one form, and is counted, so that this ends.
+        let room = if mean >= MANY && batch.form != Form::Identities {
+            mean + 6 * mean.isqrt() + 16
+        } else {
+            0
+        };
+        let at = |buffer| self.machine.address(buffer);
+        let keys = [&[at(&self.described), own as u64][..], &batch.arguments()].concat();
+        let starts = self.machine.zeroed(groups + 1)?;
+        let mut cursors = None;
+        if room == 0 {
+            let arguments = [&keys[..], &[at(&starts)]].concat();
+            self.run(own, "count_groups", items(batch.number), [0; 2], &arguments)?;
+            self.run(own, "sum_up", Work::Groups(1), [0, 1], &[at(&starts), groups])?;
+            let mut copy = self.machine.allocate(groups + 1)?;
+            self.machine.copy(&starts, &mut copy, groups + 1)?;
+            cursors = Some(copy);
+        }
+        let places = if room == 0 { batch.number } else { groups * room };
+        let dealt = self.machine.allocate((places * level.grouping.relative).div_ceil(8))?;
+        let left = self.machine.allocate(if room == 0 { 0 } else { batch.number })?;
+        let counter = self.machine.zeroed(1)?;
+        let cursors = at(cursors.as_ref().unwrap_or(&starts));
+        let more = [cursors, at(&dealt), room, at(&left), at(&counter)];
+        let arguments = [&keys[..], &more].concat();
+        self.run(own, "deal_out", items(batch.number), [0; 2], &arguments)?;
+        let number_left = if room == 0 { 0 } else { self.machine.read(&counter, 1)?[0] };
+        Ok(Dealt { keys: dealt, starts, room, left, number_left })
+    }
+
+    /// Runs a kernel on each group of a level.
     fn on_groups(
         &self,
         own: usize,
-        batch: Batch,
+        dealt: &Dealt<M>,
         kernel: &'static str,
         most: u64,
         shared: fn(Grouping) -> u64,
     ) -> Result<Left<M>, Error> {
-        let level = &self.levels[own];
-        let groups = level.grouping.groups(&level.parts);
-        let starts = self.machine.zeroed(groups + 1)?;
-        let mut cursors = self.machine.allocate(groups + 1)?;
-        let dealt = self.machine.allocate(batch.number)?;
-        let at = |buffer| self.machine.address(buffer);
-        let keys = [&[at(&self.described), own as u64][..], &batch.arguments()].concat();
-        let arguments = [&keys[..], &[at(&starts)]].concat();
-        self.run(own, "count_groups", items(batch.number), [0; 2], &arguments)?;
-        self.run(own, "sum_up", Work::Groups(1), [0, 1], &[at(&starts), groups])?;
-        self.machine.copy(&starts, &mut cursors, groups + 1)?;
-        let arguments = [&keys[..], &[at(&cursors), at(&dealt)]].concat();
-        self.run(own, "deal_out", items(batch.number), [0; 2], &arguments)?;
+        let level = &self.all[own];
         let identities = self.machine.allocate(most)?;
         let counter = self.machine.zeroed(2)?;
-        let described = at(&self.described);
-        let arguments =
-            [described, own as u64, at(&dealt), at(&starts), at(&identities), at(&counter)];
-        let shared = [shared(level.grouping), 0];
-        self.run(own, kernel, Work::Groups(groups), shared, &arguments)?;
+        let [described, keys, starts, to, counter_at] =
+            [&self.described, &dealt.keys, &dealt.starts, &identities, &counter]
+                .map(|buffer| self.machine.address(buffer));
+        let arguments = [described, own as u64, keys, starts, dealt.room, to, counter_at];
+        let groups = Work::Groups(level.grouping.groups(&level.parts));
+        self.run(own, kernel, groups, [shared(level.grouping), 0], &arguments)?;
         let counted = self.machine.read(&counter, 2)?;
         Ok(Left { identities, number: counted[0], removed: counted[1] })
+    }
+
+    /// What found no room when a batch was dealt out, as another one.
+    fn again(&self, dealt: &Dealt<M>) -> Batch {
+        let address = self.machine.address(&dealt.left);
+        Batch { address, form: Form::Identities, seed: 0, number: dealt.number_left }
     }
 
     /// What a level left, as a batch for the next.
@@ -256,17 +315,19 @@ impl<M: Machine + Clone> Levels<M> {
     /// Whether each key is in, a byte each, into `answers`; and how many are, if `answers` is 0.
     /// `machine` is this one, perhaps by another way: several may ask at once.
     pub(crate) fn contains(&self, machine: &M, batch: Batch, answers: u64) -> Result<u64, Error> {
-        let waiting = machine.allocate(2 * batch.number)?;
+        let waiting = machine.allocate(batch.number)?;
         let counter = machine.zeroed(2)?;
         let [waiting_at, counter_at, described] =
             [&waiting, &counter, &self.described].map(|buffer| machine.address(buffer));
-        let program = &self.levels[0].program;
+        let program = &self.all[0].program;
         let keys = [&[described, 0][..], &batch.arguments()].concat();
         let arguments = [&keys[..], &[answers, waiting_at, counter_at]].concat();
         let work = Work::Items { number: batch.number, each: EACH };
-        run(machine, program, "contains", work, [2, 2 * EACH], &arguments)?;
+        run(machine, program, "contains", work, [2, EACH], &arguments)?;
         let waits = machine.read(&counter, 1)?[0];
-        let arguments = [&self.chain()[..], &[waiting_at, waits, answers, counter_at]].concat();
+        let keys = &batch.arguments()[..3];
+        let more = [waiting_at, waits, answers, counter_at];
+        let arguments = [&self.chain()[..], keys, &more].concat();
         run(machine, program, "contains_behind", items(waits), [0; 2], &arguments)?;
         if answers != 0 {
             return Ok(0);
@@ -278,8 +339,8 @@ impl<M: Machine + Clone> Levels<M> {
     /// beat.
     pub(crate) fn read_lines(&self, number: u64) -> Result<(), Error> {
         let counter = self.machine.zeroed(1)?;
-        let LevelParts { blocks, words, .. } = self.levels[0].parts;
-        let address = self.machine.address(&self.levels[0].words);
+        let LevelParts { blocks, words, .. } = self.all[0].parts;
+        let address = self.machine.address(&self.all[0].words);
         let lines = blocks * u64::from(words / 8);
         let arguments = [address, lines, 1, number, self.machine.address(&counter)];
         self.run(0, "read_lines", items(number), [0; 2], &arguments)
@@ -293,7 +354,7 @@ impl<M: Machine + Clone> Levels<M> {
 
     /// All identities, each as often as it is in, and their number.
     pub(crate) fn identities(&self) -> Result<(M::Buffer, u64), Error> {
-        let blocks = self.levels[0].parts.blocks;
+        let blocks = self.all[0].parts.blocks;
         let starts = self.machine.zeroed(blocks + 1)?;
         let starts_at = self.machine.address(&starts);
         let arguments = [&self.chain()[..], &[starts_at]].concat();
@@ -327,7 +388,7 @@ impl<M: Machine + Clone> Levels<M> {
     /// What kernels that look behind are told.
     fn chain(&self) -> [u64; 4] {
         let at = |buffer| self.machine.address(buffer);
-        [at(&self.described), self.levels.len() as u64, at(&self.listed), self.listed()]
+        [at(&self.described), self.all.len() as u64, at(&self.listed), self.listed()]
     }
 
     fn upload_list(&mut self) -> Result<(), Error> {
@@ -344,7 +405,7 @@ impl<M: Machine + Clone> Levels<M> {
         shared: [u64; 2],
         arguments: &[u64],
     ) -> Result<(), Error> {
-        run(&self.machine, &self.levels[own].program, kernel, work, shared, arguments)
+        run(&self.machine, &self.all[own].program, kernel, work, shared, arguments)
     }
 }
 

@@ -10,7 +10,7 @@ const FILTER: &str = include_str!("kernels/filter.cu");
 const BLOCKED: &str = include_str!("kernels/blocked.cu");
 
 /// Keys that a thread asks for.
-pub(crate) const EACH: u64 = 4;
+pub(crate) const EACH: u64 = 2;
 /// Keys that are removed from a group at once.
 const REMOVALS: u64 = 2048;
 /// The cells that a group has about, and the most blocks.
@@ -26,14 +26,18 @@ pub(crate) struct Grouping {
     room: u64,
     /// Words of a block.
     words: u64,
+    /// Bytes of an identity less the first of its group.
+    pub(crate) relative: u64,
 }
 
 impl Grouping {
     pub(crate) fn of(level: &LevelParts) -> Self {
         let cells = u64::from(level.cells);
         let blocks = (GROUP_CELLS / cells).clamp(1, MOST_BLOCKS).min(level.blocks);
-        let room = (blocks * cells * 5 / 4 + 2).next_power_of_two().max(1024);
-        Self { blocks, room, words: level.words.into() }
+        let room = (blocks * cells * 5 / 4 + 2).next_power_of_two().max(REMOVALS);
+        let identities = blocks * (u64::from(level.locations) << level.width);
+        let relative = if identities < u64::from(u32::MAX) { 4 } else { 8 };
+        Self { blocks, room, words: level.words.into(), relative }
     }
 
     /// Groups of a level.
@@ -43,24 +47,25 @@ impl Grouping {
 
     /// Words of shared memory to insert into a group.
     pub(crate) fn to_insert(self) -> u64 {
-        // Entries, blocks, and four numbers of 32 bits for each block and one more.
-        self.room + self.blocks * self.words + 2 * (self.blocks + 1) + 2
+        // Entries twice, blocks, four numbers of 32 bits for each block and one more, and a word.
+        2 * self.room * self.relative / 8 + self.blocks * self.words + 2 * (self.blocks + 1) + 1
     }
 
     /// Words of shared memory to remove from a group.
     pub(crate) fn to_remove(self) -> u64 {
-        self.to_insert() + REMOVALS + self.room / 64 + 1
+        self.to_insert() + REMOVALS * self.relative / 8 + 2 * (self.room / 64 + 1)
     }
 }
 
 /// The kernels for a level.
 pub(crate) fn of_level(level: &LevelParts) -> String {
-    let Grouping { blocks, room, .. } = Grouping::of(level);
+    let Grouping { blocks, room, relative, .. } = Grouping::of(level);
     let LevelParts { words, locations, cells, width, .. } = level;
     let constants = format!(
         "#define WORDS {words}u\n#define LOCATIONS {locations}u\n#define CELLS {cells}u\n\
          #define WIDTH {width}u\n#define GROUP {blocks}ull\n#define ROOM {room}u\n\
-         #define REMOVALS {REMOVALS}u\n#define EACH {EACH}u\n"
+         #define REMOVALS {REMOVALS}u\n#define EACH {EACH}u\n#define RELATIVE u{}\n",
+        8 * relative
     );
     [&constants, MACHINE, DIGEST, LEVEL, FILTER].concat()
 }
@@ -69,8 +74,7 @@ pub(crate) fn of_level(level: &LevelParts) -> String {
 pub(crate) fn of_blocked(words: u32, hashes: u32) -> String {
     let salts = SECTION_SALTS[..hashes as usize].iter().map(|salt| format!("{salt}u"));
     let salts = salts.collect::<Vec<_>>().join(", ");
-    let constants = format!(
-        "#define BLOCK_WORDS {words}u\n#define HASHES {hashes}u\n#define SALTS {salts}\n"
-    );
+    let constants =
+        format!("#define BLOCK_WORDS {words}u\n#define HASHES {hashes}u\n#define SALTS {salts}\n");
     [&constants, MACHINE, DIGEST, BLOCKED].concat()
 }

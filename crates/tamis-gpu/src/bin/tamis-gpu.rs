@@ -1,20 +1,24 @@
 //! Filters on a GPU: checked against the library, and timed.
 
+use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 use tamis::blocked_rank::BlockedRankParams;
 use tamis::{Digest, Goal, Hasher, Insert, Label, Remove, Stored};
-use tamis_gpu::{Blocked, BlockedRank, Error, Gpu, Keys};
+use tamis_gpu::{Blocked, BlockedRank, Buffer, Error, Gpu, Keys};
 
 /// Filters on a GPU: checked against the library, and timed
 #[derive(Parser)]
-#[command(version, after_help = "\
+#[command(
+    version,
+    after_help = "\
 Examples:
   tamis-gpu check --keys 1000,1000000          # bytes equal to the library's, 12 shapes
   tamis-gpu churn --operations 1000000000      # batches that come and go, 20 comparisons
-  tamis-gpu bench --keys 268435456 --json      # operations a second, beside their floors")]
+  tamis-gpu bench --keys 268435456 --json      # operations a second, beside their floors"
+)]
 struct Arguments {
     /// Number of the GPU
     #[arg(long, default_value_t = 0)]
@@ -26,11 +30,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Builds filters of 12 shapes on the GPU and with the library, and compares all bytes
+    /// Builds filters of several shapes on the GPU and with the library, and compares all bytes
     Check {
         /// How many keys, separated by commas
         #[arg(long, value_delimiter = ',', default_value = "1000,100000")]
         keys: Vec<u64>,
+        /// Bits of a block, separated by commas
+        #[arg(long, value_delimiter = ',', default_value = "512,1024,2048,16384")]
+        blocks: Vec<u64>,
+        /// Rates, separated by commas
+        #[arg(long, value_delimiter = ',', default_value = "0.03,0.003,0.0003")]
+        rates: Vec<f64>,
     },
     /// Inserts and removes batches in a filter on the GPU and in one of the library, and compares
     /// all bytes 20 times
@@ -61,13 +71,19 @@ enum Verb {
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-fn main() -> Outcome {
+fn main() -> ExitCode {
     let Arguments { gpu, verb } = Arguments::parse();
-    let gpu = Gpu::new(gpu)?;
-    match verb {
-        Verb::Check { keys } => check(&gpu, &keys),
+    let done = Gpu::new(gpu).map_err(Into::into).and_then(|gpu| match verb {
+        Verb::Check { keys, blocks, rates } => check(&gpu, &keys, &blocks, &rates),
         Verb::Churn { operations, keys } => churn(&gpu, operations, keys),
         Verb::Bench { keys, rate, rounds, json } => bench(&gpu, keys, rate, rounds, json),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tamis-gpu: {error}");
+            ExitCode::from(2)
+        }
     }
 }
 
@@ -88,15 +104,15 @@ fn same(gpu: &BlockedRank, cpu: &tamis::BlockedRank) -> Outcome {
     Ok(())
 }
 
-fn check(gpu: &Gpu, numbers: &[u64]) -> Outcome {
+fn check(gpu: &Gpu, numbers: &[u64], blocks: &[u64], rates: &[f64]) -> Outcome {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     for &keys in numbers {
         let integers: Vec<u64> = (0..keys).collect();
         let digests: Vec<Digest> =
             integers.iter().map(|key| Hasher::default().digest(key)).collect();
         let on_gpu = gpu.upload(&integers)?;
-        for block in [512, 1024, 2048, 16384] {
-            for rate in [0.03, 0.003, 0.0003] {
+        for &block in blocks {
+            for &rate in rates {
                 let params = planned(keys, rate, block)?;
                 let mut filter = BlockedRank::new(gpu, params, Hasher::default())?;
                 filter.insert(&Keys::Integers(&on_gpu, keys))?;
@@ -213,6 +229,52 @@ impl Bench<'_> {
     }
 }
 
+/// Times questions whose keys and answers are in the memory of the host.
+fn bench_host(bench: &mut Bench<'_>, full: &BlockedRank, keys: u64) -> Outcome {
+    let gpu = bench.gpu;
+    let number = keys.min(1 << 27) as usize;
+    let mut pinned = gpu.pinned(number)?;
+    for (at, word) in pinned.as_mut_slice()?.iter_mut().enumerate() {
+        *word = at as u64;
+    }
+    let mut on_gpu = gpu.upload(&vec![0; number])?;
+    bench.time(
+        ("floor", "copy of keys from the host"),
+        number as u64,
+        || Ok(()),
+        |()| gpu.copy_from_host(&pinned, &mut on_gpu),
+    )?;
+    let mut found = gpu.pinned(number)?;
+    bench.time(
+        ("blocked-rank", "hit, keys on the host"),
+        number as u64,
+        || Ok(()),
+        |()| full.contains_on_host(pinned.as_slice()?, found.as_mut_slice()?),
+    )?;
+    if found.as_slice()?.contains(&false) {
+        return Err("a key was lost".into());
+    }
+    Ok(())
+}
+
+/// Times a blocked Bloom filter of the same rate.
+fn bench_blocked(
+    bench: &mut Bench<'_>,
+    goal: &Goal,
+    [all, misses]: [&Keys<'_>; 2],
+    answers: &mut Buffer,
+) -> Outcome {
+    let (gpu, keys) = (bench.gpu, goal.keys);
+    let blocked = tamis::BlockedBloom::least(goal)?;
+    let new = || Blocked::new(gpu, blocked, Hasher::default());
+    bench.time(("blocked", "insert"), keys, new, |filter| filter.insert(all))?;
+    let mut bloom = new()?;
+    bloom.insert(all)?;
+    bench.time(("blocked", "hit"), keys, || Ok(()), |()| bloom.contains_into(all, answers))?;
+    bench.time(("blocked", "miss"), keys, || Ok(()), |()| bloom.contains_into(misses, answers))?;
+    Ok(())
+}
+
 fn bench(gpu: &Gpu, keys: u64, rate: f64, rounds: usize, json: bool) -> Outcome {
     let params = planned(keys, rate, 512)?;
     let hasher = Hasher::default();
@@ -227,20 +289,36 @@ fn bench(gpu: &Gpu, keys: u64, rate: f64, rounds: usize, json: bool) -> Outcome 
     bench.time(("blocked-rank", "build"), keys, new, |filter| filter.insert(&all))?;
     let mut full = new()?;
     full.insert(&all)?;
-    bench.time(("blocked-rank", "hit"), keys, || Ok(()), |()| full.contains_into(&all, &mut answers))?;
+    bench.time(
+        ("blocked-rank", "hit"),
+        keys,
+        || Ok(()),
+        |()| full.contains_into(&all, &mut answers),
+    )?;
     let misses = Keys::Integers(&absent, keys);
-    bench.time(("blocked-rank", "miss"), keys, || Ok(()), |()| {
-        full.contains_into(&misses, &mut answers)
-    })?;
+    bench.time(
+        ("blocked-rank", "miss"),
+        keys,
+        || Ok(()),
+        |()| full.contains_into(&misses, &mut answers),
+    )?;
     let made_up = Keys::MadeUp(1 << 50, keys);
     let mut passed = 0;
-    bench.time(("blocked-rank", "miss, no key traffic"), keys, || Ok(()), |()| {
-        passed = full.contained(&made_up)?;
-        Ok(())
-    })?;
-    bench.time(("floor", "random lines of 64 bytes"), keys, || Ok(()), |()| {
-        full.read_lines(keys)
-    })?;
+    bench.time(
+        ("blocked-rank", "miss, no key traffic"),
+        keys,
+        || Ok(()),
+        |()| {
+            passed = full.contained(&made_up)?;
+            Ok(())
+        },
+    )?;
+    bench.time(
+        ("floor", "random lines of 64 bytes"),
+        keys,
+        || Ok(()),
+        |()| full.read_lines(keys),
+    )?;
     let filled = || {
         let mut filter = new()?;
         filter.insert(&all)?;
@@ -257,32 +335,8 @@ fn bench(gpu: &Gpu, keys: u64, rate: f64, rounds: usize, json: bool) -> Outcome 
     bench.time(("blocked-rank", "insert into half full"), keys / 2, halved, |filter| {
         filter.insert(&half)
     })?;
-    let blocked = tamis::BlockedBloom::least(&Goal::rate(keys, rate))?;
-    let new = || Blocked::new(gpu, blocked, hasher);
-    bench.time(("blocked", "insert"), keys, new, |filter| filter.insert(&all))?;
-    let mut bloom = new()?;
-    bloom.insert(&all)?;
-    bench.time(("blocked", "hit"), keys, || Ok(()), |()| bloom.contains_into(&all, &mut answers))?;
-    bench.time(("blocked", "miss"), keys, || Ok(()), |()| {
-        bloom.contains_into(&misses, &mut answers)
-    })?;
-
-    let number = keys.min(1 << 27) as usize;
-    let mut pinned = gpu.pinned(number)?;
-    for (at, word) in pinned.words_mut()?.iter_mut().enumerate() {
-        *word = at as u64;
-    }
-    let mut on_gpu = gpu.upload(&vec![0; number])?;
-    bench.time(("floor", "copy of keys from the host"), number as u64, || Ok(()), |()| {
-        gpu.copy_from_host(&pinned, &mut on_gpu)
-    })?;
-    let mut found = vec![false; number];
-    bench.time(("blocked-rank", "hit, keys on the host"), number as u64, || Ok(()), |()| {
-        full.contains_on_host(pinned.words()?, &mut found)
-    })?;
-    if found.contains(&false) {
-        return Err("a key was lost".into());
-    }
+    bench_blocked(&mut bench, &Goal::rate(keys, rate), [&all, &misses], &mut answers)?;
+    bench_host(&mut bench, &full, keys)?;
 
     let record = Record {
         gpu: gpu.name()?,

@@ -1,6 +1,8 @@
 // The kernels of `blocked-rank`. All arguments are 64 bits wide: numbers, and addresses on the
 // device. A kernel is compiled for the shape of its own level: WORDS, LOCATIONS, CELLS, WIDTH.
-// GROUP blocks are a group, whose keys are sorted together; ROOM keys fit into shared memory.
+// GROUP blocks are a group, whose keys are sorted together; ROOM keys fit into shared memory. An
+// identity less the first of its group is a Relative.
+typedef RELATIVE Relative;
 
 // What keys are given as.
 static constexpr u64 DIGESTS = 0;
@@ -14,14 +16,16 @@ struct Keys {
     u64 form, seed, number;
 };
 
-// The identity of key number `number`: the rule of the library for digests.
-DEVICE u64 identity_of(const Level &level, const Level *front, const Keys &keys, u64 number) {
-    u64 key = keys.form == MADE_UP ? made_up(keys.seed + number) : keys.at[number];
-    if (keys.form == IDENTITIES) return key;
-    if (keys.form == IN_FRONT) return behind_of(*front, key);
+// The place of key number `number`: the rule of the library for digests.
+DEVICE Place place_of_key(const Level &level, const Level *front, const Keys &keys, u64 number) {
+    u64 key = keys.form == MADE_UP ? made_up(keys.seed + number) : load(keys.at + number);
+    if (keys.form == IDENTITIES || keys.form == IN_FRONT) {
+        u64 identity = keys.form == IN_FRONT ? behind_of(*front, key) : key;
+        u64 block = identity / PER_BLOCK;
+        return {block, identity - block * PER_BLOCK};
+    }
     if (keys.form == INTEGERS) key = digest_of_u64(key, keys.seed);
-    u64 block = high_product(key, level.blocks), rest = key * level.blocks;
-    return block * PER_BLOCK + high_product(rest, PER_BLOCK);
+    return {high_product(key, level.blocks), high_product(key * level.blocks, PER_BLOCK)};
 }
 
 DEVICE u64 threads_before() { return BLOCK * THREADS + THREAD; }
@@ -45,8 +49,7 @@ KERNEL count_groups(u64 levels, u64 own, u64 keys, u64 form, u64 seed, u64 numbe
     if (at >= number) return;
     const Level *all = (const Level *)levels;
     Keys given = {(const u64 *)keys, form, seed, number};
-    u64 identity = identity_of(all[own], all + own - 1, given, at);
-    add((u64 *)counts + identity / (PER_BLOCK * GROUP), (u64)1);
+    add((u64 *)counts + place_of_key(all[own], all + own - 1, given, at).block / GROUP, (u64)1);
 }
 
 // Each of `number` numbers becomes the sum of those before it; behind them comes the sum of all.
@@ -77,21 +80,39 @@ KERNEL sum_up(u64 numbers, u64 number) {
     }
 }
 
-// Puts the identities of keys in order of their groups. `cursors` are where the groups begin; they
-// are where they end afterwards.
+// Deals keys out to their groups. Without `room`, `cursors` are where the groups begin in `dealt`;
+// they are where they end afterwards. With it each group has room for that many, `cursors` count
+// from 0, and the identities of keys that find no room go to `left`, which `counter` counts.
 KERNEL deal_out(u64 levels, u64 own, u64 keys, u64 form, u64 seed, u64 number, u64 cursors,
-                u64 identities) {
+                u64 dealt, u64 room, u64 left, u64 counter) {
     u64 at = threads_before();
     if (at >= number) return;
     const Level *all = (const Level *)levels;
     Keys given = {(const u64 *)keys, form, seed, number};
-    u64 identity = identity_of(all[own], all + own - 1, given, at);
-    u64 to = add((u64 *)cursors + identity / (PER_BLOCK * GROUP), (u64)1);
-    ((u64 *)identities)[to] = identity;
+    Place place = place_of_key(all[own], all + own - 1, given, at);
+    u64 group = place.block / GROUP, to = add((u64 *)cursors + group, (u64)1);
+    if (room != 0 && to >= room) {
+        ((u64 *)left)[add((u64 *)counter, (u64)1)] = place.block * PER_BLOCK + place.rest;
+        return;
+    }
+    ((Relative *)dealt)[group * room + to] =
+        (Relative)((place.block - group * GROUP) * PER_BLOCK + place.rest);
+}
+
+// The keys of a group among those that were dealt out.
+struct Dealt {
+    const Relative *keys;
+    u64 number;
+};
+
+DEVICE Dealt dealt_to(u64 dealt, u64 starts, u64 room) {
+    const u64 *at = (const u64 *)starts + BLOCK;
+    if (room == 0) return {(const Relative *)dealt + at[0], at[1] - at[0]};
+    return {(const Relative *)dealt + BLOCK * room, at[0] < room ? at[0] : room};
 }
 
 // The first of `number` sorted words that is not below `word`.
-DEVICE u32 first_from(const u64 *words, u32 number, u64 word) {
+DEVICE u32 first_from(const Relative *words, u32 number, u64 word) {
     u32 from = 0, to = number;
     while (from < to) {
         u32 middle = (from + to) / 2;
@@ -104,16 +125,16 @@ DEVICE u32 first_from(const u64 *words, u32 number, u64 word) {
 }
 
 // Sorts words in shared memory; there must be room up to the next power of two.
-DEVICE void sort(u64 *words, u32 number) {
+DEVICE void sort_any(Relative *words, u32 number) {
     u32 size = 1;
     while (size < number) size *= 2;
-    for (u32 at = number + THREAD; at < size; at += THREADS) words[at] = ~0ull;
+    for (u32 at = number + THREAD; at < size; at += THREADS) words[at] = ~(Relative)0;
     SYNC();
     for (u32 run = 2; run <= size; run *= 2) {
         for (u32 apart = run / 2; apart > 0; apart /= 2) {
             for (u32 pair = THREAD; pair < size / 2; pair += THREADS) {
                 u32 left = 2 * pair - (pair & (apart - 1)), right = left + apart;
-                u64 a = words[left], b = words[right];
+                Relative a = words[left], b = words[right];
                 if ((a > b) == ((left & run) == 0)) {
                     words[left] = b;
                     words[right] = a;
@@ -124,14 +145,51 @@ DEVICE void sort(u64 *words, u32 number) {
     }
 }
 
+// Sorts `number` entries: those of a block are put together, and each is compared with the others of
+// its block, which all threads read at once. That is quick where blocks have few cells. `spare` has
+// as much room, and `from` a number for each block and one more.
+DEVICE void sort(Relative *words, u32 number, Relative *spare, u32 *from) {
+    if (CELLS > 128) return sort_any(words, number);
+    for (u32 block = THREAD; block <= GROUP; block += THREADS) from[block] = 0;
+    SYNC();
+    for (u32 at = THREAD; at < number; at += THREADS) add(from + words[at] / (Relative)PER_BLOCK, 1u);
+    SYNC();
+    if (THREAD == 0) {
+        u32 before = 0;
+        for (u32 block = 0; block <= GROUP; ++block) {
+            u32 own = from[block];
+            from[block] = before;
+            before += own;
+        }
+    }
+    SYNC();
+    for (u32 at = THREAD; at < number; at += THREADS)
+        spare[add(from + words[at] / (Relative)PER_BLOCK, 1u)] = words[at];
+    SYNC();
+    // Now each number is where its block ends.
+    for (u32 at = THREAD; at < number; at += THREADS) {
+        Relative own = spare[at];
+        u32 block = (u32)(own / (Relative)PER_BLOCK), start = block == 0 ? 0 : from[block - 1];
+        u32 to = start, end = from[block];
+        for (u32 other = start; other < end; ++other) {
+            Relative word = spare[other];
+            to += word < own || (word == own && other < at);
+        }
+        words[to] = own;
+    }
+    SYNC();
+}
+
 // The blocks of a group in shared memory, and what is known of each.
 struct Group {
     u64 first, blocks;
-    u64 *entries;
+    Relative *entries, *spare;
     u64 *lines;
     // Of each block: the lowest location behind, the first entry, the first that is not here, and
     // how many were refused by those before it.
     u32 *behind, *from, *cut, *refused;
+    // How many other groups refused before.
+    u64 *before;
 };
 
 DEVICE Group group_of(const Level &level) {
@@ -139,12 +197,14 @@ DEVICE Group group_of(const Level &level) {
     group.first = BLOCK * GROUP;
     u64 left = level.blocks - group.first;
     group.blocks = left < GROUP ? left : GROUP;
-    group.entries = SHARED;
-    group.lines = group.entries + ROOM;
-    group.behind = (u32 *)(group.lines + (u64)GROUP * WORDS);
+    group.lines = SHARED;
+    group.entries = (Relative *)(group.lines + (u64)GROUP * WORDS);
+    group.spare = group.entries + ROOM;
+    group.behind = (u32 *)(group.spare + ROOM);
     group.from = group.behind + GROUP + 1;
     group.cut = group.from + GROUP + 1;
     group.refused = group.cut + GROUP + 1;
+    group.before = (u64 *)(group.refused + GROUP + 1);
     return group;
 }
 
@@ -181,8 +241,8 @@ DEVICE u32 list(const Group &group) {
         const u64 *line = group.lines + (u64)block * WORDS;
         u32 cell = at - group.from[block];
         u32 location = nth_in(line, 0, LOCATIONS, ones_in(line, ends_at(shape), cell));
-        group.entries[at] =
-            block * PER_BLOCK + ((u64)location << WIDTH | print_of(shape, line, cell));
+        group.entries[at] = (Relative)(
+            block * PER_BLOCK + ((u64)location << WIDTH | print_of(shape, line, cell)));
     }
     SYNC();
     return number;
@@ -219,13 +279,13 @@ DEVICE void lay_out(const Group &group, u32 number, F kept, u64 *refused, u64 *c
             group.refused[block] = all;
             all += group.from[block + 1] - group.cut[block];
         }
-        group.entries[ROOM - 1] = all == 0 ? 0 : add(counter, (u64)all);
+        *group.before = all == 0 ? 0 : add(counter, (u64)all);
     }
     SYNC();
-    u64 before = group.entries[ROOM - 1];
+    u64 before = *group.before;
     for (u32 at = THREAD; at < number; at += THREADS) {
         u64 entry = group.entries[at];
-        u32 block = (u32)(entry / PER_BLOCK);
+        u32 block = (u32)((Relative)entry / (Relative)PER_BLOCK);
         u64 within = entry - block * PER_BLOCK, *line = lines + (u64)block * WORDS;
         u32 location = (u32)(within >> WIDTH);
         set_bits(line + location / 64, 1ull << (location % 64));
@@ -247,50 +307,53 @@ DEVICE void lay_out(const Group &group, u32 number, F kept, u64 *refused, u64 *c
     SYNC();
 }
 
-// Inserts the identities of each group into its blocks. What they refuse goes to `refused`.
-KERNEL insert_groups(u64 levels, u64 own, u64 identities, u64 starts, u64 refused, u64 counter) {
+// Inserts what was dealt to each group into its blocks. What they refuse goes to `refused`.
+KERNEL insert_groups(u64 levels, u64 own, u64 dealt, u64 starts, u64 room, u64 refused,
+                     u64 counter) {
     const Level &level = ((const Level *)levels)[own];
     Group group = group_of(level);
-    u64 from = ((const u64 *)starts)[BLOCK], to = ((const u64 *)starts)[BLOCK + 1];
-    if (from == to) return;
-    u64 first = group.first * PER_BLOCK, *memory = level.words + group.first * WORDS;
+    Dealt keys = dealt_to(dealt, starts, room);
+    if (keys.number == 0) return;
+    u64 *memory = level.words + group.first * WORDS;
     for (u32 at = THREAD; at < group.blocks * WORDS; at += THREADS) group.lines[at] = memory[at];
     SYNC();
-    while (from < to) {
+    while (keys.number > 0) {
         u32 held = list(group);
-        u64 room = ROOM - 1 - held;
-        u32 taken = (u32)(to - from < room ? to - from : room);
-        for (u32 at = THREAD; at < taken; at += THREADS)
-            group.entries[held + at] = ((const u64 *)identities)[from + at] - first;
+        u32 taken = (u32)(keys.number < ROOM - held ? keys.number : ROOM - held);
+        for (u32 at = THREAD; at < taken; at += THREADS) group.entries[held + at] = keys.keys[at];
         SYNC();
-        sort(group.entries, held + taken);
+        sort(group.entries, held + taken, group.spare, group.cut);
         lay_out(group, held + taken, [](u32, u32) { return ~0ull; }, (u64 *)refused, (u64 *)counter);
-        from += taken;
+        keys.keys += taken;
+        keys.number -= taken;
     }
     for (u32 at = THREAD; at < group.blocks * WORDS; at += THREADS) memory[at] = group.lines[at];
 }
 
-// Removes the identities of each group from its blocks, each once for each time that it comes. Those
+// Removes what was dealt to each group from its blocks, each once for each time that it comes. Those
 // whose location is behind go to `refused`; the second counter counts those that were removed. Runs
 // that would fit now are not taken back yet.
-KERNEL remove_groups(u64 levels, u64 own, u64 identities, u64 starts, u64 refused, u64 counter) {
+KERNEL remove_groups(u64 levels, u64 own, u64 dealt, u64 starts, u64 room, u64 refused,
+                     u64 counter) {
     const Level &level = ((const Level *)levels)[own];
     Group group = group_of(level);
-    u64 from = ((const u64 *)starts)[BLOCK], to = ((const u64 *)starts)[BLOCK + 1];
-    if (from == to) return;
+    Dealt keys = dealt_to(dealt, starts, room);
+    if (keys.number == 0) return;
     u64 first = group.first * PER_BLOCK, *memory = level.words + group.first * WORDS;
     for (u32 at = THREAD; at < group.blocks * WORDS; at += THREADS) group.lines[at] = memory[at];
-    // In shared memory behind the group: what is to be removed, and a bit for each entry that goes.
-    u64 *removed = (u64 *)(group.refused + GROUP + 1), *goes = removed + REMOVALS;
+    // In shared memory behind the group: what is to be removed, a bit for each entry that goes, and
+    // how many go before each word of these bits.
+    Relative *removed = (Relative *)(group.before + 1);
+    u64 *goes = (u64 *)(removed + REMOVALS);
+    u32 *before = (u32 *)(goes + ROOM / 64 + 1);
     SYNC();
-    while (from < to) {
+    while (keys.number > 0) {
         u32 held = list(group);
-        u32 taken = (u32)(to - from < REMOVALS ? to - from : REMOVALS);
-        for (u32 at = THREAD; at < taken; at += THREADS)
-            removed[at] = ((const u64 *)identities)[from + at] - first;
+        u32 taken = (u32)(keys.number < REMOVALS ? keys.number : REMOVALS);
+        for (u32 at = THREAD; at < taken; at += THREADS) removed[at] = keys.keys[at];
         for (u32 at = THREAD; at <= ROOM / 64; at += THREADS) goes[at] = 0;
         SYNC();
-        sort(removed, taken);
+        sort(removed, taken, group.spare, group.cut);
         for (u32 at = THREAD; at < taken; at += THREADS) {
             u32 block = (u32)(removed[at] / PER_BLOCK);
             u32 location = (u32)((removed[at] - block * PER_BLOCK) >> WIDTH);
@@ -301,20 +364,33 @@ KERNEL remove_groups(u64 levels, u64 own, u64 identities, u64 starts, u64 refuse
         }
         // Entry number k of those that are equal goes if more than k such identities come.
         for (u32 at = THREAD; at < held; at += THREADS) {
-            u64 entry = group.entries[at];
+            Relative entry = group.entries[at];
             u32 k = at - first_from(group.entries, held, entry);
             u32 comes = first_from(removed, taken, entry);
             if (comes + k < taken && removed[comes + k] == entry)
                 set_bits(goes + at / 64, 1ull << (at % 64));
         }
         SYNC();
-        // What goes is sorted to the end.
-        for (u32 at = THREAD; at < held; at += THREADS)
-            if (goes[at / 64] >> (at % 64) & 1) group.entries[at] = ~0ull;
-        u32 left = held - ones_in(goes, 0, held);
+        // What stays moves down.
+        if (THREAD == 0) {
+            u32 gone = 0;
+            for (u32 word = 0; word <= ROOM / 64; ++word) {
+                before[word] = gone;
+                gone += ones(goes[word]);
+            }
+            add((u64 *)counter + 1, (u64)gone);
+        }
         SYNC();
-        sort(group.entries, held);
-        if (THREAD == 0) add((u64 *)counter + 1, (u64)(held - left));
+        for (u32 at = THREAD; at < held; at += THREADS) {
+            u64 word = goes[at / 64];
+            u32 gone = before[at / 64] + ones(word & low(at % 64));
+            if ((word >> (at % 64) & 1) == 0) group.spare[at - gone] = group.entries[at];
+        }
+        u32 left = held - before[ROOM / 64] - ones(goes[ROOM / 64]);
+        SYNC();
+        Relative *stays = group.spare;
+        group.spare = group.entries;
+        group.entries = stays;
         const u32 *behind = group.behind;
         lay_out(
             group, left,
@@ -323,7 +399,8 @@ KERNEL remove_groups(u64 levels, u64 own, u64 identities, u64 starts, u64 refuse
                 return behind[block] - bit >= 64 ? 0ull : ~low(behind[block] - bit);
             },
             (u64 *)refused, (u64 *)counter);
-        from += taken;
+        keys.keys += taken;
+        keys.number -= taken;
     }
     for (u32 at = THREAD; at < group.blocks * WORDS; at += THREADS) memory[at] = group.lines[at];
 }
@@ -389,63 +466,56 @@ KERNEL take_back(u64 levels, u64 number, u64 list, u64 listed, u64 own, u64 take
     }
 }
 
-// Whether each key is in: a byte an answer. Keys whose location is behind go to `waiting`, as the
-// number of the key and the identity in front; `counter` counts them. Without `answers`, only the
-// second counter counts what is in.
+// Whether each key is in: a byte an answer. The numbers of keys whose location is behind go to
+// `waiting`; `counter` counts them. Without `answers`, only the second counter counts what is in.
 KERNEL contains(u64 levels, u64 own, u64 keys, u64 form, u64 seed, u64 number, u64 answers,
                 u64 waiting, u64 counter) {
-    const Level &level = ((const Level *)levels)[own];
-    Own shape;
+    const Level level = ((const Level *)levels)[own];
     Keys given = {(const u64 *)keys, form, seed, number};
-    // Shared memory: what waits, where it goes, how much of it there is, and how much was found.
-    u64 *shared = SHARED, *base = shared + 2 * (u64)THREADS * EACH;
-    u32 *count = (u32 *)(base + 1), *found = count + 1;
+    // Shared memory: where what waits goes, how much of it there is, how much was found, and which
+    // keys wait.
+    u64 *base = SHARED;
+    u32 *count = (u32 *)(base + 1), *found = count + 1, *waits = count + 2;
     if (THREAD == 0) *count = *found = 0;
     SYNC();
     u64 first = BLOCK * THREADS * EACH;
     u32 inside = 0;
+#pragma unroll
     for (u32 turn = 0; turn < EACH; ++turn) {
-        u64 at = first + turn * THREADS + THREAD;
-        if (at >= number) break;
-        u64 identity = identity_of(level, 0, given, at);
-        u64 block = identity / PER_BLOCK, rest = identity - block * PER_BLOCK;
-        const u64 *line = level.words + block * WORDS;
-        Spot spot = spot_of(shape, line, (u32)(rest >> WIDTH));
-        bool is_in = false;
-        if (spot.is_here) {
-            u64 print = rest & low(WIDTH);
-            for (u32 cell = spot.start; cell < spot.end; ++cell)
-                is_in |= print_of(shape, line, cell) == print;
-        } else if (spot.is_occupied) {
-            u32 to = add(count, 1u);
-            shared[2 * to] = at;
-            shared[2 * to + 1] = identity;
-        }
-        if (answers != 0) ((u8 *)answers)[at] = is_in;
-        inside += is_in;
+        u32 at = turn * THREADS + THREAD;
+        if (first + at >= number) continue;
+        Place place = place_of_key(level, 0, given, first + at);
+        Answer answer = find(level.words + place.block * WORDS, (u32)(place.rest >> WIDTH),
+                             place.rest & low(WIDTH));
+        if (answer == BEHIND) waits[add(count, 1u)] = at;
+        if (answers != 0) ((u8 *)answers)[first + at] = answer == PRESENT;
+        inside += answer == PRESENT;
     }
-    if (answers == 0) add(found, inside);
+    if (answers == 0 && inside > 0) add(found, inside);
     SYNC();
     u32 all = *count;
     if (THREAD == 0) {
         *base = all == 0 ? 0 : add((u64 *)counter, (u64)all);
-        if (answers == 0) add((u64 *)counter + 1, (u64)*found);
+        if (answers == 0 && *found > 0) add((u64 *)counter + 1, (u64)*found);
     }
     SYNC();
-    for (u32 at = THREAD; at < 2 * all; at += THREADS)
-        ((u64 *)waiting)[2 * *base + at] = shared[at];
+    for (u32 at = THREAD; at < all; at += THREADS) ((u64 *)waiting)[*base + at] = first + waits[at];
 }
 
-// The answers for what waits.
-KERNEL contains_behind(u64 levels, u64 number, u64 list, u64 listed, u64 waiting, u64 waits,
-                       u64 answers, u64 counter) {
+// The answers for keys that wait.
+KERNEL contains_behind(u64 levels, u64 number, u64 list, u64 listed, u64 keys, u64 form, u64 seed,
+                       u64 waiting, u64 waits, u64 answers, u64 counter) {
     u64 at = threads_before();
     if (at >= waits) return;
     Chain chain = chain_of(levels, number, list, listed);
-    const u64 *one = (const u64 *)waiting + 2 * at;
-    bool is_in = count_behind(chain, 1, behind_of(chain.levels[0], one[1]), 0) > 0;
+    const Level &level = chain.levels[0];
+    Keys given = {(const u64 *)keys, form, seed, 0};
+    u64 key = ((const u64 *)waiting)[at];
+    Place place = place_of_key(level, 0, given, key);
+    u64 behind = behind_of(level, place.block * PER_BLOCK + place.rest);
+    bool is_in = count_behind(chain, 1, behind, 0) > 0;
     if (answers != 0)
-        ((u8 *)answers)[one[0]] = is_in;
+        ((u8 *)answers)[key] = is_in;
     else if (is_in)
         add((u64 *)counter + 1, (u64)1);
 }
@@ -457,8 +527,8 @@ KERNEL count(u64 levels, u64 number, u64 list, u64 listed, u64 keys, u64 form, u
     if (at >= asked) return;
     Chain chain = chain_of(levels, number, list, listed);
     Keys given = {(const u64 *)keys, form, seed, asked};
-    u64 identity = identity_of(chain.levels[0], 0, given, at);
-    ((u64 *)counts)[at] = count_behind(chain, 0, identity, 0);
+    Place place = place_of_key(chain.levels[0], 0, given, at);
+    ((u64 *)counts)[at] = count_behind(chain, 0, place.block * PER_BLOCK + place.rest, 0);
 }
 
 // How many keys each block has, here and behind.
@@ -503,9 +573,9 @@ KERNEL list_blocks(u64 levels, u64 number, u64 list, u64 listed, u64 starts, u64
 
 // The floor of a question: a line of a table of `lines` lines, at random, all of it.
 KERNEL read_lines(u64 words, u64 lines, u64 seed, u64 number, u64 counter) {
-    u64 at = threads_before(), all = 0;
+    u64 at = threads_before(), all = 0, line[8];
     if (at >= number) return;
-    const u64 *line = (const u64 *)words + 8 * high_product(made_up(seed + at), lines);
-    for (u32 word = 0; word < 8; ++word) all |= load(line + word);
+    load_line((const u64 *)words + 8 * high_product(made_up(seed + at), lines), line);
+    for (u32 word = 0; word < 8; ++word) all |= line[word];
     if (all == 0x123456789abcdef) add((u64 *)counter, (u64)1);
 }

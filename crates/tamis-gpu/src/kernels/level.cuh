@@ -140,6 +140,64 @@ template <class S> DEVICE Spot spot_of(const S &s, const u64 *block, u32 locatio
     return spot;
 }
 
+// What a block says of a fingerprint.
+enum Answer { ABSENT, PRESENT, BEHIND };
+
+#if WORDS == 8
+
+// Fingerprints are compared as lanes of a word.
+DEVICE constexpr u64 ones_of_lanes() {
+    u64 ones = 0;
+    for (u32 at = 0; at + WIDTH <= 64; at += WIDTH) ones |= 1ull << at;
+    return ones;
+}
+static constexpr u64 ONES = ones_of_lanes(), TOPS = ONES << (WIDTH - 1), OTHERS = TOPS - ONES;
+static constexpr u32 LANES = 64 / WIDTH;
+
+// Word number `number` of a line in registers, which have no numbers.
+DEVICE u64 word_of(const u64 *line, u32 number) {
+    u64 word = line[0];
+#pragma unroll
+    for (u32 other = 1; other < 8; ++other) word = number == other ? line[other] : word;
+    return word;
+}
+
+// Whether a fingerprint is in a block of one cache line, which is read at once. Each map is a word.
+DEVICE Answer find(const u64 *block, u32 location, u64 print) {
+    u64 line[8];
+    load_line(block, line);
+    u64 occupied = line[0], ends = line[7] >> (64 - CELLS);
+    if ((occupied >> location & 1) == 0) return ABSENT;
+    u32 rank = ones(occupied & low(location));
+    u32 start = rank == 0 ? 0 : nth(ends, rank - 1) + 1;
+    u64 rest = start < 64 ? ends >> start : 0;
+    if (rest == 0) return BEHIND;
+    for (u32 left = lowest(rest) + 1;;) {
+        u32 at = LOCATIONS + start * WIDTH, offset = at % 64;
+        u64 window = word_of(line, at / 64) >> offset;
+        if (offset > 0) window |= word_of(line, at / 64 + 1) << (64 - offset);
+        u64 differs = window ^ print * ONES, equal = ~(((differs & OTHERS) + OTHERS) | differs) & TOPS;
+        if (left < LANES) equal &= low(left * WIDTH);
+        if (equal != 0) return PRESENT;
+        if (left <= LANES) return ABSENT;
+        left -= LANES;
+        start += LANES;
+    }
+}
+
+#else
+
+DEVICE Answer find(const u64 *block, u32 location, u64 print) {
+    Own shape;
+    Spot spot = spot_of(shape, block, location);
+    if (!spot.is_here) return spot.is_occupied ? BEHIND : ABSENT;
+    for (u32 cell = spot.start; cell < spot.end; ++cell)
+        if (print_of(shape, block, cell) == print) return PRESENT;
+    return ABSENT;
+}
+
+#endif
+
 // A place: a block, and location and fingerprint in one.
 struct Place {
     u64 block, rest;

@@ -37,6 +37,9 @@ template <class T> DEVICE T add(T *at, T value) {
 DEVICE void set_bits(u64 *at, u64 bits) { *at |= bits; }
 DEVICE void clear_bits(u64 *at, u64 bits) { *at &= ~bits; }
 DEVICE u64 load(const u64 *at) { return *at; }
+DEVICE void load_line(const u64 *at, u64 *words) {
+    for (u32 word = 0; word < 8; ++word) words[word] = at[word];
+}
 
 #else
 
@@ -61,6 +64,15 @@ DEVICE void set_bits(u64 *at, u64 bits) { atomicOr(at, bits); }
 DEVICE void clear_bits(u64 *at, u64 bits) { atomicAnd(at, ~bits); }
 // A word that nothing writes while the kernel runs.
 DEVICE u64 load(const u64 *at) { return __ldg(at); }
+// The eight words of such a line.
+DEVICE void load_line(const u64 *at, u64 *words) {
+#pragma unroll
+    for (u32 pair = 0; pair < 4; ++pair) {
+        ulonglong2 both = __ldg((const ulonglong2 *)at + pair);
+        words[2 * pair] = both.x;
+        words[2 * pair + 1] = both.y;
+    }
+}
 
 #endif
 

@@ -21,13 +21,12 @@ pub(super) struct Emulated {
 pub(super) struct Program(Library);
 
 /// A kernel. Those that take fewer arguments pass over the rest.
-type Kernel = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
+type Kernel = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
 
 impl Emulated {
     /// All have the same folder: what is compiled once is there for every test.
     pub(super) fn new() -> Self {
-        static FOLDER: LazyLock<Arc<TempDir>> =
-            LazyLock::new(|| Arc::new(TempDir::new().unwrap()));
+        static FOLDER: LazyLock<Arc<TempDir>> = LazyLock::new(|| Arc::new(TempDir::new().unwrap()));
         Self { folder: FOLDER.clone() }
     }
 
@@ -50,7 +49,13 @@ impl Machine for Emulated {
                 .args(["-std=c++17", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all"])
                 .args(["-fsanitize-undefined-trap-on-error", "-fno-sanitize=alignment"])
                 .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"])
-                .args(["-Wno-unused-const-variable", "-shared", "-fPIC", "-o"])
+                .args([
+                    "-Wno-unused-const-variable",
+                    "-Wno-unknown-pragmas",
+                    "-shared",
+                    "-fPIC",
+                    "-o",
+                ])
                 .args([&library, &file])
                 .output()
                 .unwrap();
@@ -104,16 +109,16 @@ impl Machine for Emulated {
             Work::Items { number, each } => number.div_ceil(each),
             Work::Groups(number) => number,
         };
-        let mut all = [0; 10];
+        let mut all = [0; 11];
         all[..arguments.len()].copy_from_slice(arguments);
-        let [a, b, c, d, e, f, g, h, i, j] = all;
+        let [a, b, c, d, e, f, g, h, i, j, k] = all;
         // SAFETY: the caller keeps the contract of the kernel. The symbols are those of the source.
         unsafe {
             let block = *program.0.get::<*mut u64>(b"emulated_block").unwrap();
             let kernel = program.0.get::<Kernel>(kernel.as_bytes()).unwrap();
             for number in 0..blocks {
                 *block = number;
-                kernel(a, b, c, d, e, f, g, h, i, j);
+                kernel(a, b, c, d, e, f, g, h, i, j, k);
             }
         }
         Ok(())

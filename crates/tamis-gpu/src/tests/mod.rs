@@ -52,7 +52,8 @@ fn integers_and_bytes_have_the_digests_of_the_library() {
         let lengths = (0..=300).chain([511, 512, 1023, 1024, 1025, 2048, 5000]);
         let (mut bytes, mut offsets, mut wanted) = (Vec::new(), vec![0], Vec::new());
         for length in lengths {
-            let key: Vec<u8> = (0..length).map(|at: u64| Digest(at ^ length).word(seed) as u8).collect();
+            let key: Vec<u8> =
+                (0..length).map(|at: u64| Digest(at ^ length).word(seed) as u8).collect();
             wanted.push(hasher.digest_bytes(&key).0);
             bytes.extend(key);
             offsets.push(bytes.len() as u64);
@@ -81,9 +82,11 @@ fn what_is_built_has_the_bytes_of_the_library() {
     for keys in [1, 20_000] {
         for params in shapes(keys) {
             let given = digests(0, keys);
-            let mut cpu =
-                tamis::BlockedRank::new(params, tamis::Label::planned(Hasher::default(), params.capacity()))
-                    .unwrap();
+            let mut cpu = tamis::BlockedRank::new(
+                params,
+                tamis::Label::planned(Hasher::default(), params.capacity()),
+            )
+            .unwrap();
             cpu.insert_many(&given).unwrap();
             let mut gpu = BlockedRank::new(&machine, params, Hasher::default()).unwrap();
             gpu.insert(&Keys::Digests(&words(&given), keys)).unwrap();
@@ -121,8 +124,13 @@ fn batches_that_come_and_go_leave_the_bytes_of_the_library() {
                 for _ in 0..next(inside.len() as u64 + 1) {
                     batch.push(inside.swap_remove(next(inside.len() as u64) as usize));
                 }
-                batch.extend(digests(next(1 << 40), 100).iter().filter(|&&absent| !cpu.contains_digest(absent)));
-                let removed = gpu.remove(&Keys::Digests(&words(&batch), batch.len() as u64)).unwrap();
+                batch.extend(
+                    digests(next(1 << 40), 100)
+                        .iter()
+                        .filter(|&&absent| !cpu.contains_digest(absent)),
+                );
+                let removed =
+                    gpu.remove(&Keys::Digests(&words(&batch), batch.len() as u64)).unwrap();
                 assert_eq!(removed, cpu.remove_many(&batch));
             }
             assert_same(&gpu, &cpu);
@@ -151,8 +159,11 @@ fn a_filter_far_past_its_plan_grows() {
     let params = planned(1000, 0.01, 512);
     let given = digests(0, 20_000);
     let mut gpu = BlockedRank::new(&machine, params, Hasher::default()).unwrap();
-    let mut cpu =
-        tamis::BlockedRank::new(params, tamis::Label::planned(Hasher::default(), params.capacity())).unwrap();
+    let mut cpu = tamis::BlockedRank::new(
+        params,
+        tamis::Label::planned(Hasher::default(), params.capacity()),
+    )
+    .unwrap();
     for batch in given.chunks(3000) {
         gpu.insert(&Keys::Digests(&words(batch), batch.len() as u64)).unwrap();
         cpu.insert_many(batch).unwrap();
