@@ -3,8 +3,8 @@
 use anyhow::Result;
 use tamis::{AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Insert, Kind};
 
+use crate::runs::Runs;
 use crate::sizing::{self, one_too_many};
-use crate::spool::Spool;
 
 /// Keys that a filter is planned for when nothing is known.
 pub(crate) const START: u64 = 1 << 16;
@@ -18,7 +18,7 @@ pub(crate) type Each<'a> = dyn FnMut(&mut Take) -> Result<()> + 'a;
 /// What happens when more keys come than were planned for.
 pub(crate) enum Growth {
     /// The filter is built anew for twice as many, from the digests of its keys.
-    Doubles(Spool),
+    Doubles(Runs),
     /// An error (`--fixed`).
     Stops,
     /// The rate rises: the size is fixed by other options, or the keys are not known any more.
@@ -47,8 +47,8 @@ impl<'a> Growing<'a> {
         if self.filter.keys() >= self.filter.capacity() {
             self.make_room(line)?;
         }
-        if let Growth::Doubles(spool) = &mut self.growth {
-            spool.extend(&[digest])?;
+        if let Growth::Doubles(runs) = &mut self.growth {
+            runs.push(digest)?;
         }
         self.filter.insert_digest(digest)?;
         Ok(())
@@ -71,11 +71,11 @@ impl<'a> Growing<'a> {
         match &mut self.growth {
             Growth::Crowds => Ok(()),
             Growth::Stops => Err(one_too_many(line, capacity)),
-            Growth::Doubles(spool) => {
+            Growth::Doubles(runs) => {
                 // The old filter goes first: both at once would take half as much memory again.
                 self.filter = (self.empty)(0)?;
                 self.filter = (self.empty)(capacity.saturating_mul(2))?;
-                spool.read(|digests| Ok(self.filter.insert_many(digests)?))
+                runs.read(|digests| Ok(self.filter.insert_many(digests)?))
             }
         }
     }
@@ -90,7 +90,7 @@ fn empty(hasher: Hasher, keys: u64) -> Result<AnyFilter> {
 /// How many different digests `each` hands on.
 pub(crate) fn distinct(hasher: Hasher, each: &mut Each) -> Result<u64> {
     let empty = |keys| empty(hasher, keys);
-    let mut seen = Growing::new(empty(START)?, Growth::Doubles(Spool::default()), &empty);
+    let mut seen = Growing::new(empty(START)?, Growth::Doubles(Runs::default()), &empty);
     each(&mut |digests| seen.note(digests, &mut 0))?;
     Ok(seen.filter.keys())
 }

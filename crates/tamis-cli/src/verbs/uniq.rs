@@ -12,8 +12,8 @@ use super::remove::cannot;
 use crate::growing::{Growing, Growth, START};
 use crate::keys::Keys;
 use crate::progress::Progress;
+use crate::runs::Runs;
 use crate::sizing::{Fixed, Hashing, Sizing};
-use crate::spool::Spool;
 use crate::store::{Loaded, is_stdio};
 use crate::target::Target;
 use crate::{show, sizing, store};
@@ -108,7 +108,7 @@ impl Uniq {
             return Ok(Growing::new(empty(lines.max(said.unwrap_or(0)))?, Growth::Crowds, empty));
         }
         if self.sizing.follows_keys() {
-            let growth = Growth::Doubles(Spool::default());
+            let growth = Growth::Doubles(Runs::default());
             return Ok(Growing::new(empty(said.unwrap_or(START))?, growth, empty));
         }
         let keys = said.context(
