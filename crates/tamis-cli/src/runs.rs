@@ -63,7 +63,9 @@ impl Runs {
 fn grouped(digests: &[Digest]) -> (Vec<Digest>, Ends) {
     let group = |digest: &Digest| (digest.0 / (u64::MAX / GROUPS as u64 + 1)) as usize;
     let mut ends = Box::new([0; GROUPS]);
-    digests.iter().for_each(|digest| ends[group(digest)] += 1);
+    for digest in digests {
+        ends[group(digest)] += 1;
+    }
     let mut before = 0;
     for end in ends.iter_mut() {
         before += std::mem::replace(end, before);
