@@ -1,10 +1,10 @@
 //! Filters that are built anew, larger, when they hold the keys they were planned for.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use tamis::{AnyFilter, AnyParams, Digest, Filter, Goal, Hasher, Insert, Kind};
 
-use crate::sizing;
-use crate::spool::Spool;
+use crate::runs::Runs;
+use crate::sizing::{self, one_too_many};
 
 /// Keys that a filter is planned for when nothing is known.
 pub(crate) const START: u64 = 1 << 16;
@@ -18,7 +18,7 @@ pub(crate) type Each<'a> = dyn FnMut(&mut Take) -> Result<()> + 'a;
 /// What happens when more keys come than were planned for.
 pub(crate) enum Growth {
     /// The filter is built anew for twice as many, from the digests of its keys.
-    Doubles(Spool),
+    Doubles(Runs),
     /// An error (`--fixed`).
     Stops,
     /// The rate rises: the size is fixed by other options, or the keys are not known any more.
@@ -42,13 +42,13 @@ impl<'a> Growing<'a> {
         Self { filter, growth, empty }
     }
 
-    /// Inserts the key of a digest, which stands on line `line`; makes room for it first.
+    /// Inserts the key of a digest, which stands on line `line`. There is room for it afterwards.
     pub(crate) fn insert(&mut self, digest: Digest, line: u64) -> Result<()> {
         if self.filter.keys() >= self.filter.capacity() {
             self.make_room(line)?;
         }
-        if let Growth::Doubles(spool) = &mut self.growth {
-            spool.extend(&[digest])?;
+        if let Growth::Doubles(runs) = &mut self.growth {
+            runs.push(digest)?;
         }
         self.filter.insert_digest(digest)?;
         Ok(())
@@ -70,33 +70,27 @@ impl<'a> Growing<'a> {
         let capacity = self.filter.capacity();
         match &mut self.growth {
             Growth::Crowds => Ok(()),
-            Growth::Stops => bail!(
-                "line {line} is one key more than --keys {capacity}, and --fixed forbids it; say a \
-                 larger --keys, or leave out --fixed"
-            ),
-            Growth::Doubles(spool) => {
+            Growth::Stops => Err(one_too_many(line, capacity)),
+            Growth::Doubles(runs) => {
                 // The old filter goes first: both at once would take half as much memory again.
                 self.filter = (self.empty)(0)?;
                 self.filter = (self.empty)(capacity.saturating_mul(2))?;
-                spool.read(|digests| Ok(self.filter.insert_many(digests)?))
+                runs.read(|digests| Ok(self.filter.insert_many(digests)?))
             }
         }
     }
 }
 
-/// The share of new keys that may be taken for repeats where nothing else was said.
-pub(crate) const TAKEN_FOR_REPEATS: f64 = 1e-6;
-
-/// A filter that tells new keys from repeats.
+/// A filter that tells new keys from repeats, but for one in a million.
 fn empty(hasher: Hasher, keys: u64) -> Result<AnyFilter> {
-    let params = AnyParams::plan(Kind::BlockedRank, &Goal::rate(keys, TAKEN_FOR_REPEATS))?;
+    let params = AnyParams::plan(Kind::BlockedRank, &Goal::rate(keys, 1e-6))?;
     Ok(params.build(sizing::label(hasher, keys))?)
 }
 
 /// How many different digests `each` hands on.
 pub(crate) fn distinct(hasher: Hasher, each: &mut Each) -> Result<u64> {
     let empty = |keys| empty(hasher, keys);
-    let mut seen = Growing::new(empty(START)?, Growth::Doubles(Spool::default()), &empty);
+    let mut seen = Growing::new(empty(START)?, Growth::Doubles(Runs::default()), &empty);
     each(&mut |digests| seen.note(digests, &mut 0))?;
     Ok(seen.filter.keys())
 }

@@ -9,11 +9,13 @@ use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tamis::{AnyParams, Filter};
+use tamis::{AnyFilter, AnyParams, Filter};
 pub(crate) use tamis_report::show::{bytes as short_bytes, count, per_second, rate};
 
 /// What a shell says of a process that wrote into a closed pipe.
 const CLOSED_PIPE: u8 = 128 + 13;
+/// Standard deviations of the rate between filters that hold what they were planned for.
+const DEVIATIONS: f64 = 4.0;
 const OUTPUT_BUFFER: usize = 256 << 10;
 
 /// Says why it failed, unless the reader of the output has closed the pipe.
@@ -47,21 +49,26 @@ fn say(colour: AnsiColor, text: &dyn Display) {
 }
 
 /// A note if a filter is fuller than it should be.
-pub(crate) fn note_if_crowded(filter: &dyn Filter) {
+pub(crate) fn note_if_crowded(filter: &AnyFilter) {
     if let Some(text) = crowded(filter) {
         note(&text);
     }
 }
 
 /// What a filter that is fuller than it should be costs.
-pub(crate) fn crowded(filter: &dyn Filter) -> Option<String> {
+pub(crate) fn crowded(filter: &AnyFilter) -> Option<String> {
     let (keys, capacity) = (filter.keys(), filter.capacity());
     if capacity > 0 && keys > capacity {
-        let rate = rate(filter.rate());
-        return Some(format!(
-            "the filter holds {keys} keys but was planned for {capacity}, so its rate is now {rate}; \
-             build a larger one with --keys {keys}"
-        ));
+        // Repeats count among the keys, but take no room in most kinds: the rate tells.
+        let planned = filter.params().predict(capacity);
+        let most = planned.rate * (1.0 + DEVIATIONS * planned.rate_spread);
+        return (filter.rate() > most).then(|| {
+            let rate = rate(filter.rate());
+            format!(
+                "the filter holds {keys} keys but was planned for {capacity}, so its rate is now \
+                 {rate}; build a larger one with --keys {keys}"
+            )
+        });
     }
     filter.is_crowded().then(|| {
         let (fill, overflow) = (filter.fill() * 100.0, filter.overflow().unwrap_or(0));

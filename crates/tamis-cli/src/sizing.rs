@@ -1,7 +1,7 @@
 //! The options that decide what a new filter is like: its kind and size, its hash function and
 //! seed.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tamis::{Goal, HashId, Hasher, Kind, Label, Size};
@@ -108,6 +108,14 @@ pub(crate) struct Fixed {
     /// file, 8 bytes a key)
     #[arg(long, requires = "num_keys")]
     pub(crate) fixed: bool,
+}
+
+/// Why a key is one too many for `--fixed`.
+pub(crate) fn one_too_many(line: u64, capacity: u64) -> anyhow::Error {
+    anyhow!(
+        "line {line} is one key more than --keys {capacity}, and --fixed forbids it; say a larger \
+         --keys, or leave out --fixed"
+    )
 }
 
 /// Hash function and seed of a filter.

@@ -7,7 +7,10 @@ use anyhow::{Context, Result};
 use tamis::Digest;
 
 /// Digests that are kept in memory (8 MiB) before they go to a file.
-const IN_MEMORY: usize = 1 << 20;
+pub(crate) const IN_MEMORY: usize = 1 << 20;
+
+/// Digests that are read again at once.
+const PIECE: usize = IN_MEMORY / 8;
 
 /// Bytes of a digest.
 const DIGEST: usize = 8;
@@ -17,6 +20,8 @@ const DIGEST: usize = 8;
 #[derive(Default)]
 pub(crate) struct Spool {
     file: Option<File>,
+    /// Digests in the file.
+    written: usize,
     recent: Vec<Digest>,
 }
 
@@ -25,48 +30,55 @@ impl Spool {
     pub(crate) fn extend(&mut self, digests: &[Digest]) -> Result<()> {
         self.recent.extend(digests);
         if self.recent.len() >= IN_MEMORY {
-            self.write().with_context(|| {
-                let folder = std::env::temp_dir();
-                format!(
-                    "cannot keep the digests of the keys in {}: they take 8 bytes a key until \
-                     their number is known. Name a folder with more room with TMPDIR, or say \
-                     --keys N --fixed",
-                    folder.display()
-                )
-            })?;
+            append(&mut self.file, &self.recent)?;
+            self.written += self.recent.len();
+            self.recent.clear();
         }
-        Ok(())
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(tempfile::tempfile()?),
-        };
-        let bytes: Vec<u8> = self.recent.iter().flat_map(|digest| digest.0.to_le_bytes()).collect();
-        file.write_all(&bytes)?;
-        self.recent.clear();
         Ok(())
     }
 
     /// Hands all digests to `take`, some at a time. More can be appended afterwards.
     pub(crate) fn read(&mut self, mut take: impl FnMut(&[Digest]) -> Result<()>) -> Result<()> {
         if let Some(file) = &mut self.file {
-            let mut left = file.stream_position()?;
-            file.seek(SeekFrom::Start(0))?;
-            let mut bytes = vec![0; IN_MEMORY];
-            while left > 0 {
-                let piece = &mut bytes[..left.min(IN_MEMORY as u64) as usize];
-                file.read_exact(piece).context("cannot read the digests of the keys again")?;
-                let (words, _) = piece.as_chunks::<DIGEST>();
-                let some: Vec<_> =
-                    words.iter().map(|word| Digest(u64::from_le_bytes(*word))).collect();
-                take(&some)?;
-                left -= piece.len() as u64;
+            for from in (0..self.written).step_by(PIECE) {
+                take(&read_at(file, from, PIECE.min(self.written - from))?)?;
             }
         }
         take(&self.recent)
     }
+}
+
+/// Appends digests to a temporary file, which is made for the first of them.
+pub(crate) fn append(file: &mut Option<File>, digests: &[Digest]) -> Result<()> {
+    let bytes: Vec<u8> = digests.iter().flat_map(|digest| digest.0.to_le_bytes()).collect();
+    let write = || -> io::Result<()> {
+        let file = match file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(&bytes)
+    };
+    write().with_context(|| {
+        let folder = std::env::temp_dir();
+        format!(
+            "cannot keep the digests of the keys in {}: they take 8 bytes a key until their \
+             number is known. Name a folder with more room with TMPDIR, or say --keys N --fixed",
+            folder.display()
+        )
+    })
+}
+
+/// `count` digests of such a file, from number `from` on.
+pub(crate) fn read_at(file: &mut File, from: usize, count: usize) -> Result<Vec<Digest>> {
+    let mut bytes = vec![0; count * DIGEST];
+    let mut read = || -> io::Result<()> {
+        file.seek(SeekFrom::Start((from * DIGEST) as u64))?;
+        file.read_exact(&mut bytes)
+    };
+    read().context("cannot read the digests of the keys again")?;
+    let (words, _) = bytes.as_chunks::<DIGEST>();
+    Ok(words.iter().map(|word| Digest(u64::from_le_bytes(*word))).collect())
 }
 
 #[cfg(test)]

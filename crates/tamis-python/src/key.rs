@@ -19,10 +19,11 @@ pub(crate) fn digest(hasher: Hasher, key: &Bound<'_, PyAny>) -> PyResult<Digest>
 /// Hands the bytes of a key to `take`.
 #[inline]
 fn with_bytes<R>(key: &Bound<'_, PyAny>, take: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
-    if let Ok(text) = key.cast::<PyString>() {
+    // Exact types first: their check is a comparison, where that of a subclass is a call.
+    if let Ok(text) = key.cast_exact::<PyString>() {
         return Ok(take(text.to_str()?.as_bytes()));
     }
-    if let Ok(bytes) = key.cast::<PyBytes>() {
+    if let Ok(bytes) = key.cast_exact::<PyBytes>() {
         return Ok(take(bytes.as_bytes()));
     }
     if key.is_exact_instance_of::<PyInt>() {
@@ -33,6 +34,12 @@ fn with_bytes<R>(key: &Bound<'_, PyAny>, take: impl FnOnce(&[u8]) -> R) -> PyRes
 
 #[inline(never)]
 fn rarer<R>(key: &Bound<'_, PyAny>, take: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
+    if let Ok(text) = key.cast::<PyString>() {
+        return Ok(take(text.to_str()?.as_bytes()));
+    }
+    if let Ok(bytes) = key.cast::<PyBytes>() {
+        return Ok(take(bytes.as_bytes()));
+    }
     if let Ok(tuple) = key.cast::<PyTuple>() {
         return Ok(take(&joined(tuple)?));
     }

@@ -37,6 +37,25 @@ def test_bytes_are_those_of_the_command_line(kind, command, tmp_path):
         assert command("pack", "--best", theirs, "-o", "-") == ours.pack("best")
 
 
+@pytest.mark.parametrize(
+    "kind", [plan["kind"] for plan in tamis.plan(3000, ops=["insert", "merge"])])
+def test_merged_parts_are_the_whole(kind):
+    """As clusters build: every part is planned for all keys."""
+    whole = tamis.Filter(range(3000), rate=0.002, kind=kind)
+    parts = [tamis.Filter(3000, rate=0.002, kind=kind) for _ in range(4)]
+    for number, part in enumerate(parts):
+        part.update(range(number, 3000, 4))
+    merged = parts.pop(2)
+    for part in parts:
+        merged.merge(part)
+    assert merged.contains(range(3000)).all() and merged.info()["params"] == whole.info()["params"]
+    # Where keys lie depends on the order in which they came.
+    if kind == "dleft":
+        assert merged.content_id() == whole.content_id()
+    elif not kind.startswith("balanced-"):
+        assert merged.to_bytes() == whole.to_bytes()
+
+
 def test_integers_are_those_of_the_command_line(command, tmp_path):
     numbers = [0, 1, -1, 2**64 - 1, -(2**63), 10**18] + list(range(-500, 500))
     text = "".join(f"{number}\n" for number in numbers).encode()
@@ -46,6 +65,38 @@ def test_integers_are_those_of_the_command_line(command, tmp_path):
     assert tamis.Filter(numbers, kind="blocked-rank").to_bytes() == theirs.read_bytes()
     refused = command("check", "--integers", theirs, stdin=b"12a\n", check=False)
     assert refused.returncode == 2 and b"'12a' is no integer" in refused.stderr
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd", "lz4"])
+def test_the_command_line_reads_the_same_columns(compression, command, tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = range(5000)
+    texts = pa.array([None if n % 7 == 3 else f"key {n}" for n in rows])
+    columns = {
+        "text": texts,
+        "large": texts.cast(pa.large_string()),
+        "coded": texts.dictionary_encode(),
+        "bytes": texts.cast(pa.binary()),
+        "fixed": pa.array([n.to_bytes(4, "big") for n in rows], pa.binary(4)),
+        "signed": pa.array([n - 2500 for n in rows], pa.int64()),
+        "unsigned": pa.array([2**64 - 1 - n for n in rows], pa.uint64()),
+        "short": pa.array([65535 - n for n in rows], pa.uint16()),
+    }
+    table = pa.table({**columns, "user": pa.array([{"id": n} for n in rows])})
+    path, theirs = tmp_path / "rows.parquet", tmp_path / "theirs.tamis"
+    for version in ("1.0", "2.0"):
+        pq.write_table(table, path, compression=compression, row_group_size=1900,
+                       data_page_version=version)
+        for name, column in {**columns, "user.id": pa.array(rows)}.items():
+            ours = tamis.Filter(column, rate=0.001, kind="blocked-rank")
+            integers = ["--integers"] if pa.types.is_integer(column.type) else []
+            command("build", "--kind", "blocked-rank", "--rate", "0.1%", "--parquet", name,
+                    *integers, "-o", theirs, path)
+            assert tamis.open(theirs) == ours, name
+    tuples = tamis.Filter(table.select(["text", "bytes"]), rate=0.001, kind="blocked-rank")
+    command("build", "--kind", "blocked-rank", "--rate", "0.1%", "--parquet", "text", "--parquet",
+            "bytes", "-o", theirs, path)
+    assert tamis.open(theirs) == tuples
 
 
 def test_planning_is_that_of_the_command_line(command):

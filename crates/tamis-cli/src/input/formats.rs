@@ -45,7 +45,7 @@ const XZ_MEMORY_KIB: u32 = 512 << 10;
 /// at least four bytes.
 const REFUSED: [(&[u8], &str); 33] = [
     (&MAGIC, "a tamis filter or delta"),
-    (b"PAR1", "a Parquet file"),
+    (b"PAR1", "a Parquet file (its keys are a column: say --parquet COLUMN)"),
     (b"ARROW1\0\0", "an Arrow file"),
     (b"\xff\xff\xff\xff", "an Arrow stream"),
     (b"ORC\x08", "an ORC file"),

@@ -3,6 +3,8 @@
 mod csv;
 mod json;
 mod lines;
+#[cfg(feature = "parquet")]
+mod parquet;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -60,6 +62,16 @@ pub(crate) struct Keys {
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["null", "field", "delimiter", "csv"])]
     jsonl: Vec<String>,
 
+    /// The files are Parquet, and the key is this column of text, bytes or integers (decimal, as
+    /// everywhere; see --integers). Rows where it is null are passed over; only the key is
+    /// printed. Repeated, as --csv. For a tamis that was built with --features parquet
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        conflicts_with_all = ["null", "crlf", "field", "delimiter", "csv", "jsonl", "force"]
+    )]
+    parquet: Vec<String>,
+
     /// Keys are decimal integers, as programs insert them: the 8 bytes of an i64 or a u64, not the
     /// digits. Numbers from -2^63 to 2^64 - 1
     #[arg(long)]
@@ -115,6 +127,12 @@ impl Keys {
         if self.delimiter.is_some() && self.field.is_none() && self.csv.is_empty() {
             bail!("--delimiter stands between fields; say which with --field N or --csv COLUMN");
         }
+        if cfg!(not(feature = "parquet")) && !self.parquet.is_empty() {
+            bail!(
+                "this tamis was built without Parquet; cargo install tamis-cli --features parquet \
+                 builds one that reads it"
+            );
+        }
         if self.inputs().filter(|path| is_stdio(path)).count() > 1 {
             bail!("stdin can be read only once; name - once");
         }
@@ -137,7 +155,7 @@ impl Keys {
     /// How many lines there are; `None` if an input can be read only once, or would have to be
     /// unpacked or taken apart for it.
     pub(crate) fn count(&self) -> Result<Option<u64>> {
-        if !self.csv.is_empty() {
+        if !self.csv.is_empty() || !self.parquet.is_empty() {
             return Ok(None);
         }
         let mut progress = Progress::quiet("counting", self.size());
@@ -190,11 +208,7 @@ impl Keys {
         let mut digests = Vec::with_capacity(BATCH);
         let warned = Cell::new(false);
         for (index, path) in self.inputs().enumerate() {
-            let Input { bytes, live, read, .. } = Input::open(path, self.trust())?;
-            let mut seen = 0;
             let mut hand_on = |some: &Piece| {
-                progress.advance(read.get() - seen);
-                seen = read.get();
                 digests.clear();
                 for key in some.keys {
                     digests.push(self.digest(hasher, key).with_context(|| name(path))?);
@@ -204,21 +218,42 @@ impl Keys {
                     lines: some.lines,
                     keys: some.keys,
                     header: some.header.filter(|_| index == 0),
-                    pause: live && some.last,
+                    pause: some.last,
                 })
             };
-            let flow = if self.csv.is_empty() {
-                let ends = Ends { separator: self.separator(), crlf: self.crlf, warned: &warned };
-                lines::each_line(bytes, path, &ends, &self.rule(), &mut hand_on)?
-            } else {
-                let delimiter = self.delimiter.unwrap_or(b',');
-                csv::each_record(bytes, path, delimiter, &self.csv, &mut hand_on)?
-            };
-            if flow.is_break() {
+            if self.each_piece(path, &warned, &mut progress, &mut hand_on)?.is_break() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Hands on the lines or records of one input.
+    fn each_piece(
+        &self,
+        path: &Path,
+        warned: &Cell<bool>,
+        progress: &mut Progress,
+        hand_on: &mut HandOn,
+    ) -> Result<ControlFlow<()>> {
+        #[cfg(feature = "parquet")]
+        if !self.parquet.is_empty() {
+            return parquet::each_row(path, &self.parquet, hand_on);
+        }
+        let Input { bytes, live, read, .. } = Input::open(path, self.trust())?;
+        let mut seen = 0;
+        let mut hand_on = |some: &Piece| {
+            progress.advance(read.get() - seen);
+            seen = read.get();
+            hand_on(&Piece { last: live && some.last, ..*some })
+        };
+        if self.csv.is_empty() {
+            let ends = Ends { separator: self.separator(), crlf: self.crlf, warned };
+            lines::each_line(bytes, path, &ends, &self.rule(), &mut hand_on)
+        } else {
+            let delimiter = self.delimiter.unwrap_or(b',');
+            csv::each_record(bytes, path, delimiter, &self.csv, &mut hand_on)
+        }
     }
 
     /// Keys that are lines of their own, as a batch. `digests` is where their digests go.

@@ -131,7 +131,10 @@ impl Build {
             Plan::of(kind, &goal)?
         } else {
             let best = tamis::choose(&goal)?.swap_remove(0);
-            show::note(&format_args!("{}: {}", best.params.kind().name(), best.reason));
+            let kind = best.params.kind();
+            let once = "; nothing can be added to it later (--ops insert takes a kind that can)";
+            let once = if kind.can_insert() { "" } else { once };
+            show::note(&format_args!("{}: {}{once}", kind.name(), best.reason));
             best
         };
         if keys > 0 && plan.predicted.rate > USELESS {

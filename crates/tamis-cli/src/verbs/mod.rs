@@ -21,6 +21,7 @@ mod pack;
 mod plan;
 mod publish;
 mod remove;
+#[cfg(feature = "reproduce")]
 mod reproduce;
 mod uniq;
 mod verify;
@@ -90,6 +91,7 @@ enum Verb {
     Plan(plan::Plan),
     Bench(bench::Bench),
     Demo(demo::Demo),
+    #[cfg(feature = "reproduce")]
     Reproduce(reproduce::Reproduce),
     Completions(completions::Completions),
     Man(man::Man),
@@ -123,6 +125,7 @@ impl Cli {
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
+            #[cfg(feature = "reproduce")]
             Verb::Reproduce(verb) => verb.run(),
             Verb::Completions(verb) => verb.run(),
             Verb::Man(verb) => verb.run(),

@@ -9,17 +9,20 @@ use tamis::{AnyFilter, AnyParams, Filter, Hasher, Kind};
 
 use super::Outcome;
 use super::remove::cannot;
-use crate::growing::{Growing, Growth, START, TAKEN_FOR_REPEATS};
+use crate::growing::{Growing, Growth, START};
 use crate::keys::Keys;
 use crate::progress::Progress;
+use crate::runs::Runs;
 use crate::sizing::{Fixed, Hashing, Sizing};
-use crate::spool::Spool;
 use crate::store::{Loaded, is_stdio};
 use crate::target::Target;
 use crate::{show, sizing, store};
 
 /// How many lines have their memory fetched before the first of them is looked up.
 const AHEAD: usize = 16;
+
+/// One new line in a million may be dropped.
+const DEFAULT_RATE: f64 = 1e-6;
 
 /// Print each line the first time it is seen
 ///
@@ -105,7 +108,7 @@ impl Uniq {
             return Ok(Growing::new(empty(lines.max(said.unwrap_or(0)))?, Growth::Crowds, empty));
         }
         if self.sizing.follows_keys() {
-            let growth = Growth::Doubles(Spool::default());
+            let growth = Growth::Doubles(Runs::default());
             return Ok(Growing::new(empty(said.unwrap_or(START))?, growth, empty));
         }
         let keys = said.context(
@@ -118,7 +121,7 @@ impl Uniq {
     /// An empty filter for `keys` keys: `blocked-rank`, the smallest and quickest kind at the
     /// rates that matter here, or where its rate does not reach, `rank-indexed`.
     fn empty(&self, hasher: Hasher, keys: u64) -> Result<AnyFilter> {
-        let goal = self.sizing.goal_or(keys, TAKEN_FOR_REPEATS);
+        let goal = self.sizing.goal_or(keys, DEFAULT_RATE);
         let params = match self.sizing.kind {
             Some(kind) => AnyParams::plan(kind, &goal)?,
             None => AnyParams::plan(Kind::BlockedRank, &goal)

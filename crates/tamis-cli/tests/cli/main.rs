@@ -9,8 +9,11 @@ mod gate;
 mod http;
 mod inputs;
 mod keys;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod pipes;
 mod plans;
+#[cfg(feature = "reproduce")]
 mod reports;
 mod tool;
 mod verbs;

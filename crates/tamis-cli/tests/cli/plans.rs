@@ -140,6 +140,10 @@ fn build_takes_the_kind_that_meets_the_goal_best() {
     let (chosen, said) = kind(&["--auto", "--ops", "insert,remove"]);
     assert!(said.contains(&chosen), "{said}");
     assert!(folder.ok(&["count", "f", "keys"]).starts_with('1'));
+    assert!(!said.contains("nothing can be added"), "{said}");
+    let (chosen, said) = kind(&["--auto", "--minimise", "memory"]);
+    assert!(said.contains("nothing can be added") && said.contains("--ops insert"), "{said}");
+    folder.feed(&["add", "f"], "more\n").refused(&[&chosen, "cannot"]);
     // Needs are reason enough to choose.
     assert_eq!(kind(&["--ops", "value=4,count"]).0, "dleft");
     assert_eq!(kind(&["--minimise", "lookups"]).0, "blocked");

@@ -73,6 +73,19 @@ fn more_lines_than_planned_are_noted() {
 }
 
 #[test]
+fn repeats_are_not_too_many() {
+    let folder = Folder::new();
+    let twice = numbers(1000).repeat(2);
+    for kind in ["bloom", "blocked", "blocked-rank"] {
+        let build = ["build", "--kind", kind, "--keys", "1000", "-o", "f"];
+        folder.feed(&build, &twice).ok();
+        assert_eq!(folder.json(&["info", "--json", "f"])["warning"], Value::Null, "{kind}");
+        let run = folder.feed(&["add", "f"], numbers(1200));
+        assert!(run.stderr.contains("3200 keys but was planned for 1000"), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn a_filter_planned_for_no_keys_is_soon_crowded() {
     let folder = Folder::new();
     folder.write("keys", numbers(5));

@@ -118,6 +118,14 @@ fn growing_shrinking_and_merging_lose_nothing() {
     merged.merge(&build(20_064, right)).unwrap();
     merged.validate().unwrap();
     assert_eq!((merged.content_id(), merged.keys()), (whole.content_id(), 20_000));
+    // Parts that were planned for all keys make room for no more.
+    let [whole, mut merged, part] = [&digests[..], left, right].map(|digests| {
+        let mut filter = BlockedRank::with_rate(20_000, 0.002).unwrap();
+        filter.insert_many(digests).unwrap();
+        filter
+    });
+    merged.merge(&part).unwrap();
+    assert_eq!(merged.to_bytes(), whole.to_bytes());
     let copy = BlockedRank::decode(&whole.pack(Effort::Best).to_vec(), Limits::default()).unwrap();
     assert_eq!(copy, whole);
 }

@@ -108,7 +108,11 @@ impl AnyFilter {
     /// The filter as fewer bytes: entropy-coded, for transfer. `how` is an [`Effort`] or a
     /// [`Packing`].
     pub fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let how = how.into();
+        self.packed(how.into())
+    }
+
+    /// Once for all callers: it is long.
+    fn packed(&self, how: Packing) -> Encoded<'_> {
         each!(AnyFilter: self, F, filter => filter.pack(how))
     }
 

@@ -194,7 +194,7 @@ impl BlockedRankParams {
         self.levels().skip(1).map(|level| level.bits()).sum()
     }
 
-    /// The fewest keys for which the blocks double.
+    /// The most keys for which the blocks need not double.
     pub(super) fn room(&self) -> u64 {
         self.capacity.max(self.front.blocks * u64::from(self.front.cells))
     }

@@ -210,7 +210,7 @@ impl identities::Table for Table {
         let mine = order::coarser(self.entries(), dropped, false);
         let theirs = order::coarser(other.entries(), other_dropped, false);
         let mut params = params;
-        while self.used().saturating_add(other.used()) >= params.room()
+        while self.used().saturating_add(other.used()) > params.room()
             && let Ok(larger) = params.grown()
         {
             params = larger;
