@@ -12,5 +12,6 @@ mod keys;
 mod pipes;
 mod plans;
 mod reports;
+mod squid;
 mod tool;
 mod verbs;
