@@ -324,7 +324,7 @@ mod tests {
             let choices = choose(&need);
             let best = &choices[0];
             assert!(choices.iter().all(|choice| choice.lost <= max_lost * 1.0001));
-            assert!(choices.is_sorted_by_key(|choice| choice.bytes_an_hour));
+            assert!(choices.is_sorted_by(|one, next| one.bytes_an_hour <= next.bytes_an_hour));
             assert_eq!(best.kind, Kind::BlockedRank.name(), "{best:?}");
             let planned = Setting {
                 rate: best.rate,
