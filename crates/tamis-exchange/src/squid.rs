@@ -15,7 +15,7 @@ use md5::{Digest as _, Md5};
 use tamis::bloom::BloomParams;
 use tamis::{AnyFilter, AnyParams, Digest, Filter, Hasher, Label, Params, Stored};
 
-pub use agent::{Agent, Own};
+pub use agent::Agent;
 
 use crate::error::Error;
 
@@ -192,14 +192,6 @@ impl CacheDigest {
 
     fn has(&self, at: u64) -> bool {
         self.mask[(at / 8) as usize] >> (at % 8) & 1 > 0
-    }
-
-    /// This digest with all bits of an older one that has as many, unless more than `rate` of all
-    /// pages would then be claimed wrongly.
-    pub fn keeping(&self, older: &Self, rate: f64) -> Option<Self> {
-        let mut both = self.clone();
-        both.mask.iter_mut().zip(&older.mask).for_each(|(byte, older)| *byte |= older);
-        (self.mask.len() == older.mask.len() && both.rate() <= rate).then_some(both)
     }
 
     /// The set of the numbers of all bits that are set, for a [`Publisher`](crate::Publisher). It

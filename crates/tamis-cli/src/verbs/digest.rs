@@ -24,7 +24,7 @@ use crate::{show, store};
 /// Read, write and exchange Squid's cache digests
 ///
 /// A cache digest is a Bloom filter of what a Squid has, which its siblings fetch. Agents keep the
-/// digests of peers current by deltas, at a twentieth of the bytes or less.
+/// digests of peers current by deltas, which take a small part of the bytes.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

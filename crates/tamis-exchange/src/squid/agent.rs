@@ -1,4 +1,4 @@
-//! The agent beside a Squid: publishes what it has, and serves it the digests of its peers.
+//! The agent beside a Squid: fetches its digest, and serves it the digests of its peers.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 use super::CacheDigest;
 use crate::error::Error;
 use crate::follow::{Follower, Step};
-use crate::publish::{Published, Publisher};
 
 /// Between the parts of an answer. Squid 5 damages a digest whose header and array it reads at
 /// once (squid-cache/squid, pull request 2254).
@@ -101,31 +100,6 @@ impl Agent {
             }
         }
         stream.flush()
-    }
-}
-
-/// The Squid of this site, whose digests are published.
-pub struct Own {
-    publisher: Publisher,
-    rate: f64,
-    last: Option<CacheDigest>,
-}
-
-impl Own {
-    /// Publishes digests. Bits that a Squid does not have any more are kept as long as no more
-    /// than `rate` of all pages are claimed wrongly, because one message that clears many bits is
-    /// smaller than many that clear few. With a rate of 0 every digest is published as it is.
-    pub fn new(publisher: Publisher, rate: f64) -> Self {
-        Self { publisher, rate, last: None }
-    }
-
-    /// Publishes a digest of this Squid.
-    pub fn publish(&mut self, digest: &CacheDigest, now: SystemTime) -> Result<Published, Error> {
-        let kept = self.last.as_ref().and_then(|last| digest.keeping(last, self.rate));
-        let digest = kept.unwrap_or_else(|| digest.clone());
-        let published = self.publisher.publish(&digest.to_filter()?, now)?;
-        self.last = Some(digest);
-        Ok(published)
     }
 }
 

@@ -133,7 +133,7 @@ fn found(results: &Results) -> Result<Item, Trouble> {
             );
         }
         let marks = [Mark::Disc, Mark::Square, Mark::Ring][number];
-        plot = plot.with(Series::line(what, points.into_iter()).marked(marks).coloured(number));
+        plot = plot.with(Series::line(what, points).marked(marks).coloured(number));
     }
     let about = "16 proxies, caches of 1,000 pages, one request a second each, Zipf's law with 0.8 over 20,000 pages, filters of 1%. Rows: the part of the hits that ICP finds, with a bound from the pages that were replaced.";
     Ok(Item::figure(title, about, plot, rows))

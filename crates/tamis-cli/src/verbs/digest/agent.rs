@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tamis_exchange::squid::{Agent as Served, CacheDigest, Own};
+use tamis_exchange::squid::{Agent as Served, CacheDigest};
 use tamis_exchange::{Follower, PublicKey, Publisher, SecretKey, source};
 
 use super::super::Outcome;
@@ -44,11 +44,6 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "KEY", requires = "squid")]
     sign: Option<PathBuf>,
 
-    /// Let up to this part of all pages be claimed wrongly, and clear old bits only then: fewer
-    /// bytes travel [default: every digest as it is]
-    #[arg(long, value_parser = numbers::rate)]
-    rate: Option<f64>,
-
     /// Set of a peer, and the public key of its publisher; may be repeated
     #[arg(long = "peer", value_name = "SET=KEY.pub")]
     peers: Vec<String>,
@@ -77,7 +72,7 @@ impl Agent {
         if self.squid.is_none() && self.peers.is_empty() {
             bail!("nothing to do: say --squid to publish, or --peer to serve, or both");
         }
-        let mut own = self.own()?;
+        let publisher = self.publisher()?;
         let mut peers = self.peers.iter().map(|peer| follow(peer)).collect::<Result<Vec<_>>>()?;
         let served = Served::default();
         if let Some(address) = &self.listen {
@@ -91,7 +86,7 @@ impl Agent {
             bail!("where shall the digests of peers be served? Say it with --listen");
         }
         loop {
-            if let Err(error) = self.publish(own.as_mut()) {
+            if let Err(error) = self.publish(publisher.as_ref()) {
                 show::complaint(&error);
             }
             for Peer { name, follower } in &mut peers {
@@ -107,21 +102,20 @@ impl Agent {
         }
     }
 
-    fn own(&self) -> Result<Option<Own>> {
+    fn publisher(&self) -> Result<Option<Publisher>> {
         let (Some(store), Some(name)) = (&self.store, &self.name) else { return Ok(None) };
         let Some(key) = &self.sign else {
             bail!("peers take what is signed; make a key with tamis keygen, and give it by --sign");
         };
         let key = read_key(key, SecretKey::parse)?;
-        let publisher = Publisher::new(tamis_exchange::store(store, name)?, name, Some(key))
-            .wait(Duration::from_secs(self.every));
-        Ok(Some(Own::new(publisher, self.rate.unwrap_or(0.0))))
+        let publisher = Publisher::new(tamis_exchange::store(store, name)?, name, Some(key));
+        Ok(Some(publisher.wait(Duration::from_secs(self.every))))
     }
 
-    fn publish(&self, own: Option<&mut Own>) -> Result<()> {
-        let (Some(own), Some(squid)) = (own, &self.squid) else { return Ok(()) };
+    fn publish(&self, publisher: Option<&Publisher>) -> Result<()> {
+        let (Some(publisher), Some(squid)) = (publisher, &self.squid) else { return Ok(()) };
         let digest = CacheDigest::fetch(squid, store::limits(0).memory)?;
-        let published = own.publish(&digest, SystemTime::now())?;
+        let published = publisher.publish(&digest.to_filter()?, SystemTime::now())?;
         if self.json && published.is_new {
             show::print(&serde_json::to_string(&published)?)?;
         }
