@@ -33,7 +33,8 @@ const GET: u8 = 1;
 /// ```
 /// use tamis_exchange::squid::PageKey;
 /// let key = PageKey::get("http://127.0.0.1:4900/page/94");
-/// assert_eq!(key, PageKey::parse("18E0C2882481291201BF2268F237F075").expect("as Squid lists it"));
+/// // As Squid lists it.
+/// assert_eq!(PageKey::parse("18E0C2882481291201BF2268F237F075"), Some(key));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageKey(pub [u8; 16]);

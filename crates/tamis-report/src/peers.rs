@@ -4,7 +4,8 @@
 //! Every proxy has a cache of the pages that were used last, and clients that ask for pages by
 //! Zipf's law. It publishes a filter of its cache at the end of every period. A page that is not
 //! here is looked up in the filters of all others, and those that may have it are asked, one after
-//! the other. Two runs give the same numbers. [`choose`] plans kind, rate and interval for such peers.
+//! the other. Two runs give the same numbers. [`choose`] plans kind, rate and interval for such
+//! peers.
 
 mod choice;
 
