@@ -123,19 +123,20 @@ impl Siblings {
                 // Squid asks one sibling: where there are more, a false claim hides a true one.
                 if count > 2 { 12 } else { 5 },
             );
-            for other in (0..count).filter(|&other| other != me) {
+            let peers = (0..count).filter(|&other| other != me).map(|other| {
                 let how = match by {
                     By::Icp => format!("{} no-digest", icp[other]),
                     By::Agents => {
                         format!("0 no-query digest-url=http://127.0.0.1:{}/s{other}", agents[me])
                     }
                 };
-                text += &format!(
+                format!(
                     "cache_peer 127.0.0.1 sibling {} {how} proxy-only name=s{other}\n\
                      cache_peer_access s{other} deny warm\n",
                     ports[other]
-                );
-            }
+                )
+            });
+            text.extend(peers);
             let conf = format!("{name}/squid.conf");
             folder.write(&conf, text);
             let squid = |more: &[&str]| {
@@ -217,7 +218,9 @@ fn siblings_find_with_agents_what_they_find_with_icp() {
         for me in 0..count {
             let requests = if minutes > 0 { 0..WARM } else { 0..0 };
             let popular: BTreeSet<_> = requests.map(|request| wanted(me, request)).collect();
-            popular.into_iter().for_each(|page| group.warm(me, &url("zipf", page)));
+            for page in popular {
+                group.warm(me, &url("zipf", page));
+            }
             (0..PAGES).for_each(|page| group.warm(me, &url(&format!("of{me}"), page)));
         }
     }
@@ -313,7 +316,9 @@ fn traffic(groups: &[Siblings; 2], minutes: u64, url: &dyn Fn(&str, usize) -> St
 #[test]
 fn digests_are_read_and_written() {
     let folder = Folder::new();
-    let urls: String = numbers(1000).lines().map(|n| format!("http://example.org/{n}\n")).collect();
+    let urls = numbers(1000);
+    let urls: Vec<_> = urls.lines().map(|n| format!("http://example.org/{n}\n")).collect();
+    let urls = urls.concat();
     folder.write("urls", &urls);
     folder.ok(&["digest", "build", "-o", "d", "--bits-per-entry", "12", "urls"]);
     assert_eq!(folder.ok(&["digest", "check", "d", "urls"]), urls);
