@@ -72,6 +72,11 @@ pub(crate) struct Wishes {
 }
 
 impl Wishes {
+    /// The share of the keys that is replaced from one delta to the next.
+    pub(crate) fn churn(&self) -> Option<f64> {
+        self.churn
+    }
+
     /// Whether no needs or limits were given.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { ops, churn, minimise, .. } = self;

@@ -24,6 +24,7 @@ mod live;
 mod manifest;
 mod object;
 mod publish;
+pub mod squid;
 mod state;
 mod store;
 mod table;

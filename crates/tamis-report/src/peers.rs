@@ -4,13 +4,18 @@
 //! Every proxy has a cache of the pages that were used last, and clients that ask for pages by
 //! Zipf's law. It publishes a filter of its cache at the end of every period. A page that is not
 //! here is looked up in the filters of all others, and those that may have it are asked, one after
-//! the other. Two runs give the same numbers.
+//! the other. Two runs give the same numbers. [`choose`] plans kind, rate and interval for such
+//! peers.
+
+mod choice;
 
 use std::collections::BTreeMap;
 
 use tamis::{
     AnyFilter, AnyParams, Delta, Digest, Effort, Filter, Goal, Hasher, Kind, Label, PlanError,
 };
+
+pub use choice::{Choice, Need, choose, stale};
 
 /// Page number r is asked for in proportion to 1 / r^0.8, as measured at real proxies.
 const SKEW: f64 = 0.8;
@@ -54,7 +59,7 @@ pub struct Setting {
 }
 
 /// What came of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tally {
     /// Requests.
     pub requests: u64,
@@ -64,6 +69,8 @@ pub struct Tally {
     pub there: u64,
     /// Those of them that were found by filters.
     pub remote_hits: u64,
+    /// Those of them that the first had that was asked: Squid asks no other.
+    pub first_hits: u64,
     /// Times that another was asked because its filter was wrong.
     pub false_hits: u64,
     /// Times that another was asked that has dropped the page since.
@@ -76,12 +83,24 @@ pub struct Tally {
     pub icp_bytes: u64,
     /// Filters that were sent, each to all readers.
     pub updates: u64,
+    /// Pages in these filters that were not in the one before.
+    pub replaced: u64,
 }
 
 impl Tally {
     /// The part of ICP's hits that filters find.
     pub fn found(&self) -> f64 {
         self.remote_hits as f64 / self.there.max(1) as f64
+    }
+
+    /// The part of ICP's hits that are lost where only one other is asked.
+    pub fn lost(&self) -> f64 {
+        1.0 - self.first_hits as f64 / self.there.max(1) as f64
+    }
+
+    /// The part of a cache that a period replaces, on average.
+    pub fn churn(&self, setting: &Setting) -> f64 {
+        self.replaced as f64 / (self.updates.max(1) * setting.cache as u64) as f64
     }
 
     /// Bytes of a filter, on average.
@@ -158,8 +177,8 @@ impl Proxy {
         is_here
     }
 
-    /// Publishes the cache, and returns the bytes for one reader.
-    fn tell(&mut self, web: &Web, params: &AnyParams, sent: Sent) -> u64 {
+    /// Publishes the cache, and returns the bytes for one reader and how many pages are new.
+    fn tell(&mut self, web: &Web, params: &AnyParams, sent: Sent) -> (u64, u64) {
         let digests: Vec<Digest> = self.by_age.values().map(|&page| web.digests[page]).collect();
         let label = Label::planned(Hasher::default(), digests.len() as u64);
         let filter = params.build_from(label, &digests).expect("memory for a filter");
@@ -171,12 +190,13 @@ impl Proxy {
                 (delta.encode().len()).min(filter.pack(Effort::Best).len())
             }
         };
+        let new = self.by_age.values().filter(|&&page| !self.had(page)).count() as u64;
         self.truth.fill(0);
         for &page in self.by_age.values() {
             self.truth[page / 64] |= 1 << (page % 64);
         }
         self.told = Some(filter);
-        bytes
+        (bytes, new)
     }
 
     fn had(&self, page: usize) -> bool {
@@ -224,7 +244,9 @@ pub fn simulate(setting: &Setting) -> Result<Tally, PlanError> {
             number += 1;
         }
         for proxy in &mut proxies {
-            tally.bytes += readers * proxy.tell(&web, &params, setting.sent);
+            let (bytes, new) = proxy.tell(&web, &params, setting.sent);
+            tally.bytes += readers * bytes;
+            tally.replaced += new;
             tally.updates += 1;
         }
     }
@@ -236,6 +258,7 @@ pub fn simulate(setting: &Setting) -> Result<Tally, PlanError> {
 fn ask(proxies: &[Proxy], reader: usize, page: usize, digest: Digest, tally: &mut Tally) {
     let others = || (1..proxies.len()).map(|step| &proxies[(reader + step) % proxies.len()]);
     tally.there += u64::from(others().any(|other| other.holds(page)));
+    let mut is_first = true;
     for other in others() {
         let had = other.had(page);
         tally.absent += u64::from(!had);
@@ -244,8 +267,10 @@ fn ask(proxies: &[Proxy], reader: usize, page: usize, digest: Digest, tally: &mu
         }
         if other.holds(page) {
             tally.remote_hits += 1;
+            tally.first_hits += u64::from(is_first);
             return;
         }
+        is_first = false;
         tally.stale_hits += u64::from(had);
         tally.false_hits += u64::from(!had);
     }
@@ -287,6 +312,38 @@ mod tests {
         assert!(compressed.1.bytes < whole.1.bytes);
         // A period replaces 4% of a cache of a thousand pages, and every delta has a header.
         assert!(deltas.1.bytes * 3 < whole.1.bytes, "{} {}", deltas.1.bytes, whole.1.bytes);
+    }
+
+    /// What is planned for these proxies is what comes of it.
+    #[test]
+    fn plans_for_peers_hold() {
+        let first = setting(Sent::Deltas);
+        let churn = simulate(&first).unwrap().churn(&first);
+        let (peers, keys, every) = (first.proxies as u64, first.cache as u64, first.every);
+        for max_lost in [0.02, 0.1] {
+            let need = Need { peers, keys, churn, every, max_lost };
+            let choices = choose(&need);
+            let best = &choices[0];
+            assert!(choices.iter().all(|choice| choice.lost <= max_lost * 1.0001));
+            assert!(choices.is_sorted_by(|one, next| one.bytes_an_hour <= next.bytes_an_hour));
+            assert_eq!(best.kind, Kind::BlockedRank.name(), "{best:?}");
+            let planned = Setting {
+                rate: best.rate,
+                every: best.every,
+                periods: 600_u64.div_ceil(best.every),
+                ..first
+            };
+            let tally = simulate(&planned).unwrap();
+            assert!(tally.lost() <= max_lost, "{} {best:?}", tally.lost());
+            let (bytes, hour) = (tally.update_bytes(&planned), tally.bytes_an_hour(&planned));
+            assert!((bytes / best.update_bytes - 1.0).abs() < 0.1, "{bytes} {best:?}");
+            assert!((hour / best.bytes_an_hour - 1.0).abs() < 0.1, "{hour} {best:?}");
+        }
+        // Nobody keeps up with that.
+        assert!(choose(&Need { peers, keys, churn: 1.0, every: 1, max_lost: 1e-9 }).is_empty());
+        assert!(
+            choose(&Need { peers: 2, keys: 1, churn: 0.5, every: 60, max_lost: 0.5 }).len() > 1
+        );
     }
 
     #[test]

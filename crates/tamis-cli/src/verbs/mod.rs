@@ -9,6 +9,7 @@ mod completions;
 mod count;
 mod demo;
 mod diff;
+mod digest;
 mod follow;
 #[cfg(feature = "gate")]
 mod gate;
@@ -87,6 +88,7 @@ enum Verb {
     Follow(follow::Follow),
     #[cfg(feature = "gate")]
     Gate(gate::Gate),
+    Digest(digest::Digest),
     Verify(verify::Verify),
     Plan(plan::Plan),
     Bench(bench::Bench),
@@ -121,6 +123,7 @@ impl Cli {
             Verb::Follow(verb) => verb.run(),
             #[cfg(feature = "gate")]
             Verb::Gate(verb) => verb.run(),
+            Verb::Digest(verb) => verb.run(),
             Verb::Verify(verb) => verb.run(),
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),

@@ -1,5 +1,7 @@
 //! `tamis plan`: what would be built, and what it would do.
 
+mod peers;
+
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -33,7 +35,8 @@ Examples:
   tamis plan --keys 1e6 --kind blocked --memory 2MiB --json
   tamis plan --keys 10000 --kind bloom --wire 10kB --margin 1%
   tamis plan --keys 1M --kind rank-indexed --explain
-  tamis plan --keys 1M --plot bits.svg"
+  tamis plan --keys 1M --plot bits.svg
+  tamis plan --keys 1M --churn 1% --every 5m --peers 16 --max-lost 2%"
 )]
 pub(crate) struct Plan {
     /// Print JSON: an object with --kind, otherwise an array
@@ -52,6 +55,9 @@ pub(crate) struct Plan {
     // depends on them.
     #[command(flatten)]
     wanted: Wanted,
+
+    #[command(flatten)]
+    peers: peers::Peers,
 }
 
 #[derive(Serialize)]
@@ -90,6 +96,10 @@ impl Plan {
         let Some(keys) = self.wanted.sizing.keys else {
             bail!("how many keys shall be planned for? Say it with --keys, for example --keys 10M");
         };
+        if let Some(need) = self.peers.need(keys, self.wanted.wishes.churn())? {
+            peers::print(&need, self.json)?;
+            return Ok(Outcome::Fine);
+        }
         let goal = self.wanted.goal(keys);
         if let Some(kind) = self.wanted.sizing.kind {
             let plan = Planned::of(kind, &goal)?;

@@ -3,7 +3,10 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+use tamis::{AnyFilter, BlockedRank};
+use tamis_exchange::{Publisher, SecretKey};
 
 use crate::tool::{Folder, TAMIS, numbers};
 
@@ -152,6 +155,15 @@ fn wrong_calls_say_what_to_do_and_write_nothing() {
     manifest[8] = 2;
     folder.write("sets/words/manifest", manifest);
     run(&follow("sets/words", "new"), &["format 2", "get a newer tamis"]);
+    folder.write("sets/words/manifest", "<html>Welcome</html>");
+    run(&follow("sets/words", "new"), &["not a manifest", "address of a store"]);
+    // A publisher whose clock is an hour ahead.
+    let key = SecretKey::parse(&String::from_utf8(folder.read("k")).unwrap()).unwrap();
+    let store = tamis_exchange::Folder::new(&folder.join("sets"), "early").unwrap();
+    let filter = AnyFilter::from(BlockedRank::with_rate(100, 0.01).unwrap());
+    let later = SystemTime::now() + Duration::from_secs(3600);
+    Publisher::new(Box::new(store), "early", Some(key)).publish(&filter, later).unwrap();
+    run(&follow("sets/early", "new"), &["in the future", "set the clock"]);
     assert_eq!(folder.names(), before);
 }
 

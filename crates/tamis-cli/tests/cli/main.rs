@@ -15,5 +15,6 @@ mod pipes;
 mod plans;
 #[cfg(feature = "reproduce")]
 mod reports;
+mod squid;
 mod tool;
 mod verbs;

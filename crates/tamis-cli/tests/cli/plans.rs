@@ -191,3 +191,29 @@ fn demo_shows_promises_kept_and_writes_a_page() {
     assert!(text.contains("* blocked-rank") && text.contains("again.html"), "{text}");
     folder.run(&["demo", "-o", "nowhere/x.html"]).refused(&["cannot write nowhere/x.html"]);
 }
+
+#[test]
+fn peers_are_planned_for_the_fewest_bytes() {
+    let folder = Folder::new();
+    let plan = |more: &[&str]| {
+        let args = ["plan", "--keys", "100k", "--churn", "1%", "--every", "5m", "--peers", "16"];
+        folder.run(&[&args[..], more].concat())
+    };
+    let text = plan(&[]).ok();
+    assert!(text.contains("blocked-rank") && text.contains("lost"), "{text}");
+    let choices: serde_json::Value =
+        serde_json::from_str(&plan(&["--json", "--max-lost", "5%"]).ok()).unwrap();
+    let numbers = |name: &str| -> Vec<f64> {
+        choices.as_array().unwrap().iter().map(|one| one[name].as_f64().unwrap()).collect()
+    };
+    assert!(numbers("bytes_an_hour").is_sorted());
+    assert!(numbers("lost").iter().all(|&lost| lost < 0.0501));
+    // Whole Bloom filters take several times as many bytes.
+    let hours = numbers("bytes_an_hour");
+    assert!(hours[hours.len() - 1] > 3.0 * hours[0], "{hours:?}");
+    plan(&["--max-lost", "1e-12"]).refused(&["--max-lost"]);
+    plan(&["--kind", "bloom"]).refused(&["cannot be used with"]);
+    folder.run(&["plan", "--keys", "9", "--peers", "16"]).refused(&["--every"]);
+    let alone = ["plan", "--keys", "9", "--churn", "1%", "--every", "5m", "--peers", "1"];
+    folder.run(&alone).refused(&["nobody to tell"]);
+}

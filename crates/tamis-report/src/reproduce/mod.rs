@@ -18,6 +18,7 @@ mod oracle;
 mod own_functions;
 mod page;
 mod partitioned;
+mod peers;
 mod rank_indexed;
 mod row;
 
@@ -56,7 +57,7 @@ impl Item {
 /// One source.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// `000` to `004`, or `all` for the comparison.
+    /// `000` to `004`, `all` for the comparison, or `peers` for the simulation.
     pub number: &'static str,
     /// What it is about.
     pub title: &'static str,
@@ -73,7 +74,7 @@ pub struct Document {
 /// The whole report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The sources in order, and the comparison.
+    /// The sources in order, the comparison and the simulation.
     pub documents: Vec<Document>,
     /// How much was run.
     pub effort: Effort,
@@ -86,7 +87,7 @@ struct Chapter {
     document: fn(&Results) -> Result<Document, Trouble>,
 }
 
-const CHAPTERS: [Chapter; 6] = [
+const CHAPTERS: [Chapter; 7] = [
     Chapter {
         number: "000",
         experiments: rank_indexed::experiments,
@@ -101,6 +102,7 @@ const CHAPTERS: [Chapter; 6] = [
     Chapter { number: "003", experiments: dleft::experiments, document: dleft::document },
     Chapter { number: "004", experiments: compressed::experiments, document: compressed::document },
     Chapter { number: "all", experiments: compare::experiments, document: compare::document },
+    Chapter { number: "peers", experiments: peers::experiments, document: peers::document },
 ];
 
 /// The numbers of all documents, in order.

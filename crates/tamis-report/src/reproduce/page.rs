@@ -39,7 +39,7 @@ struct ReportView {
 
 struct DocumentView {
     number: &'static str,
-    /// Whether it is a source, and not the comparison.
+    /// Whether it is a source, and not the comparison or the simulation.
     is_source: bool,
     title: &'static str,
     source: &'static str,
@@ -155,7 +155,7 @@ impl DocumentView {
         let total = |verdict| document.items.iter().map(|item| count(&item.rows, verdict)).sum();
         Self {
             number: document.number,
-            is_source: document.number != "all",
+            is_source: !["all", "peers"].contains(&document.number),
             title: document.title,
             source: document.source,
             finding: document.finding,

@@ -29,7 +29,7 @@ fn json(report: &Report) -> String {
 
 #[test]
 fn every_item_is_there() {
-    let wanted: [(&str, &[&str], &[&str]); 6] = [
+    let wanted: [(&str, &[&str], &[&str]); 7] = [
         (
             "000",
             &["Table I", "Table II", "Table III", "Table IV", "Table V", "Section III-C"],
@@ -68,6 +68,11 @@ fn every_item_is_there() {
             &["Figure 1", "Figure 2"],
         ),
         ("all", &["Rates of all kinds"], &["Memory against rate", "Wire size against rate"]),
+        (
+            "peers",
+            &["Saving of compressed filters", "Bytes of a message"],
+            &["Bytes an hour against the interval"],
+        ),
     ];
     let report = report();
     assert_eq!(report.documents.len(), wanted.len());

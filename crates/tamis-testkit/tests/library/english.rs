@@ -59,6 +59,7 @@ const DONE: &[&str] = &[
     "crates/tamis/tests",
     "docs/decisions",
     "docs/exchange.md",
+    "docs/squid.md",
     "docs/papers",
     "docs/python.md",
     "docs/redis-valkey.md",
