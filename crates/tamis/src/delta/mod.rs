@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 use crate::any::AnyFilter;
 use crate::change::Change;
 use crate::filter::Filter;
-use crate::spec::{Kind, Label, Mismatch};
+use crate::spec::{Kind, Label, Mismatch, WireError};
 use crate::wire::ContentId;
 
 /// What turns one filter into another.
@@ -65,6 +65,9 @@ pub enum DeltaError {
     /// The filters cannot be compared.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The bytes of the delta were refused.
+    #[error(transparent)]
+    Wire(#[from] WireError),
     /// The filter is not the one that the delta starts from.
     #[error("the delta is for content {wanted}, but the filter has {found}; get a snapshot")]
     Base {
