@@ -1,5 +1,7 @@
 //! Filters whose keys expire, beside an exact list of when each key was last seen.
 
+use std::time::Duration;
+
 use tamis::internals::address::reduce;
 use tamis::{Aging, BlockedRank, Digest, Goal, Hasher, Stored};
 
@@ -111,9 +113,14 @@ pub fn run(setup: Setup) -> Outcome {
             run.sample();
         }
     }
-    run.outcome.all_ns = (processor_time() - start).as_nanos() as u64;
+    run.outcome.all_ns = since(start);
     run.outcome.mean_excess /= run.samples.max(1) as f64;
     run.outcome
+}
+
+/// Nanoseconds of processor time since `start`.
+fn since(start: Duration) -> u64 {
+    processor_time().saturating_sub(start).as_nanos() as u64
 }
 
 impl Run {
@@ -144,7 +151,7 @@ impl Run {
                 if operation.is_multiple_of(2 * round) {
                     self.now += 2 * lifetime;
                 }
-                if operation % 2 == 0 { self.see(operation / 2) } else { self.ask_any() }
+                if operation.is_multiple_of(2) { self.see(operation / 2) } else { self.ask_any() }
             }
             Load::Burst => {
                 if operation % (4 * round) < round / 2 {
@@ -156,7 +163,11 @@ impl Run {
             }
             Load::Touched => {
                 self.now += pace(2 * round * u64::from(steps));
-                if operation % 2 == 0 { self.see(operation / 2 % round) } else { self.ask_any() }
+                if operation.is_multiple_of(2) {
+                    self.see(operation / 2 % round)
+                } else {
+                    self.ask_any()
+                }
             }
         }
     }
@@ -168,7 +179,7 @@ impl Run {
         if alive < held {
             let start = processor_time();
             self.filter.advance(self.now);
-            self.outcome.sweep_ns += (processor_time() - start).as_nanos() as u64;
+            self.outcome.sweep_ns += since(start);
             self.outcome.expired += held - alive;
         }
     }

@@ -6,7 +6,7 @@ use tamis::internals::address::identity;
 use tamis::{Aging, Digest, Effort, Hasher, Limits};
 use tamis_report::memory::held;
 use tamis_report::papers::statistics::exact_interval;
-use tamis_testkit::ages::{LOADS, Outcome, Setup, run};
+use tamis_testkit::ages::{LOADS, Load, Outcome, Setup, run};
 use tamis_testkit::hostile;
 
 const HOUR: u64 = 3_600_000;
@@ -27,19 +27,21 @@ fn keys_live_as_long_as_promised_whatever_the_load() {
         for load in LOADS {
             let setup = Setup {
                 load,
-                keys: 20_000,
+                keys: 60_000,
                 rate: 0.01,
                 lifetime: HOUR,
                 steps,
-                operations: 200_000,
+                operations: 400_000,
             };
             let Outcome { young, missing, old, found, expected, excess_bits, .. } = run(setup);
             println!("{load:?} {steps}: {found} of {old}, {expected:.0}; {excess_bits:.2} bits");
-            assert!(young > 400 && missing == 0, "{load:?} {steps}: {missing} of {young}");
+            assert!(young > 4000 && missing == 0, "{load:?} {steps}: {missing} of {young}");
             assert!(old > 5_000, "{load:?} {steps}: {old}");
-            assert!(expected / old as f64 <= 0.01);
-            // Tables of a few thousand keys have blocks that are too large for them.
-            assert!(excess_bits < 5.5, "{load:?} {steps}: {excess_bits} bits");
+            // While the clock is back, nothing expires, and there are more keys than planned for.
+            assert!(load == Load::Back || expected / old as f64 <= 0.01, "{load:?} {steps}");
+            // The smaller the tables, the coarser their sizes: the record has larger ones.
+            let most = if steps == 8 { 5.5 } else { 4.5 };
+            assert!(excess_bits < most, "{load:?} {steps}: {excess_bits} bits");
             of_all = (of_all.0 + found, of_all.1 + old, of_all.2 + expected);
         }
     }
@@ -101,8 +103,10 @@ fn every_answer_is_that_of_an_exact_map() {
                 }
                 3 => {
                     assert_eq!(filter.remove_digest(digest, now).is_ok(), is_in);
-                    truth.steps.remove(&name);
-                    truth.latest = present;
+                    if is_in {
+                        truth.steps.remove(&name);
+                        truth.latest = present;
+                    }
                 }
                 _ => filter.advance({
                     truth.latest = present;
@@ -126,7 +130,7 @@ fn every_answer_is_that_of_an_exact_map() {
 #[test]
 fn a_lifetime_ends_between_its_bounds() {
     for (lifetime, steps) in [(1, 1), (1000, 1), (1000, 4), (10, 3), (HOUR, 64), (7, 64)] {
-        for start in [0, 1, 12_345_678, 1 << 50, u64::MAX - 3 * lifetime] {
+        for start in [0, 1, 12_345_678, 1 << 50, u64::MAX / 64 - 3 * lifetime] {
             let mut filter = empty(10, lifetime, steps);
             assert_eq!(filter.insert("apple", start), Ok(true));
             assert!(filter.contains("apple", start) && filter.contains("apple", start + lifetime));
@@ -154,18 +158,20 @@ fn a_touched_key_starts_anew_and_an_absent_one_does_not_come() {
 
 #[test]
 fn a_merged_filter_has_the_younger_of_both_ages() {
-    let keys = |from: u64, to: u64| (from..to).map(|key| key.to_string());
-    let mut first = empty(5_000, 1000, 4);
-    let mut second = empty(9_000, 1000, 4);
-    let mut both = empty(9_000, 1000, 4);
-    keys(0, 1000).for_each(|key| drop((first.insert(&key, 0), both.insert(&key, 0))));
-    keys(1000, 2000).for_each(|key| drop((first.insert(&key, 600), both.insert(&key, 600))));
-    let mut older = second.clone();
-    keys(500, 1500).for_each(|key| drop((second.insert(&key, 900), both.insert(&key, 900))));
-    assert!(matches!(first.merge(&second), Err(tamis::MergeError::Mismatch(_))), "universe");
-    let mut first = empty(9_000, 1000, 4);
-    keys(0, 1000).for_each(|key| drop(first.insert(&key, 0)));
-    keys(1000, 2000).for_each(|key| drop(first.insert(&key, 600)));
+    let insert = |filter: &mut Aging, keys: std::ops::Range<u64>, now: u64| {
+        keys.for_each(|key| assert!(filter.insert(&key, now).is_ok()));
+    };
+    let new = || empty(9_000, 1000, 4);
+    let (mut first, mut second, mut both, mut older) = (new(), new(), new(), new());
+    for filter in [&mut first, &mut both] {
+        insert(filter, 0..1000, 0);
+        insert(filter, 1000..2000, 600);
+    }
+    for filter in [&mut second, &mut both] {
+        insert(filter, 500..1500, 900);
+    }
+    let other = empty(5_000, 1000, 4).merge(&second).unwrap_err();
+    assert_eq!(other.field(), Some("universe"));
     let (mut one, mut other) = (first.clone(), second.clone());
     one.merge(&second).unwrap();
     other.merge(&first).unwrap();
@@ -173,8 +179,8 @@ fn a_merged_filter_has_the_younger_of_both_ages() {
     assert_eq!(one.content_id(), both.content_id());
     one.validate().unwrap();
     // What is too old beside the other is gone.
-    keys(0, 10).for_each(|key| drop(older.insert(&key, 0)));
-    let mut late = empty(9_000, 1000, 4);
+    insert(&mut older, 0..10, 0);
+    let mut late = new();
     late.insert("late", 5000).unwrap();
     older.merge(&late).unwrap();
     assert_eq!((older.keys(5000), older.ages().sum::<u64>()), (1, 1));
@@ -252,8 +258,9 @@ fn hostile_bytes_are_refused_by_name() {
         (56, 0, "lifetime = 0"),
         (64, 0, "steps = 0"),
         (64, 65, "steps = 65"),
-        (80, 3, "section role"),
-        (80, 0x0100_0000_0000_0001, "section reserved"),
+        (80, 0x0103, "section role"),
+        (80, 0x0105, "section role"),
+        (80, 1 << 56 | 0x0100, "section reserved"),
     ] {
         let refusal = refusal(at, value);
         assert!(refusal.contains(word), "{at} {value}: {refusal}");
@@ -269,6 +276,24 @@ fn hostile_bytes_are_refused_by_name() {
     assert!(refusal.contains("a filter whose keys expire"), "{refusal}");
 }
 
+/// The bytes after some bytes of a generation were changed, with valid checksums inside and
+/// outside.
+fn changed_inside(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
+    let random = |salt: u64| Digest(seed).word(salt) as usize;
+    let mut source = bytes;
+    let header = tamis::wire::Frame::read(&mut source, Limits::NONE).ok()?.header().clone();
+    let section = header.sections[random(1) % header.sections.len()];
+    let place = section.offset as usize..(section.offset + section.stored) as usize;
+    let mut inside = bytes[place.clone()].to_vec();
+    for change in 0..=random(2) as u64 % 3 {
+        let at = random(3 + change) % inside.len();
+        inside[at] ^= 1 << (random(13 + change) % 8);
+    }
+    let mut changed = bytes.to_vec();
+    changed[place].copy_from_slice(&hostile::repair(&inside)?);
+    hostile::repair(&changed)
+}
+
 #[test]
 fn mutated_bytes_are_refused_or_harmless_within_the_limit() {
     let (old, mut new) = (sample(), sample());
@@ -281,9 +306,11 @@ fn mutated_bytes_are_refused_or_harmless_within_the_limit() {
         old.delta_to(&new).unwrap().to_vec(),
     ];
     let (mut accepted, mut patched) = (0, 0);
-    for seed in 0..3_000 {
+    for seed in 0..6_000 {
         let bytes = &forms[seed as usize % 3];
-        let Some(changed) = hostile::mutated(bytes, seed) else { continue };
+        let changed =
+            if seed % 2 == 0 { hostile::mutated(bytes, seed) } else { changed_inside(bytes, seed) };
+        let Some(changed) = changed else { continue };
         let (read, peak) =
             tamis_report::memory::peak_of(|| Aging::decode(&changed, hostile::LIMITS));
         assert!(peak <= hostile::LIMITS.memory + (1 << 20), "{peak} bytes for {seed}");
@@ -299,12 +326,16 @@ fn mutated_bytes_are_refused_or_harmless_within_the_limit() {
         }
         let mut base = old.clone();
         match base.patch(&changed, hostile::LIMITS) {
-            Ok(()) => patched += 1,
+            Ok(()) => {
+                patched += 1;
+                assert_eq!(base.content_id(), new.content_id(), "another result than it names");
+            }
             Err(_) => assert_eq!(base, old, "half done"),
         }
     }
     println!("{accepted} accepted, {patched} patched");
-    assert!(accepted > 5, "{accepted}");
+    assert!(accepted > 100, "{accepted}");
+    assert!(patched > 5, "{patched}");
 }
 
 #[test]
@@ -340,4 +371,19 @@ fn what_cannot_be_is_refused() {
     }
     let full = Aging::new(Hasher::default(), u64::MAX, 0.5, 1, 1).unwrap_err().to_string();
     assert!(full.contains("cannot be reached"), "{full}");
+}
+
+/// Bytes of earlier versions, which are those of [`sample`] and of a delta from it.
+#[test]
+fn golden_bytes_are_read_and_written_as_ever() {
+    let folder = tamis_testkit::golden::folder();
+    let bytes = std::fs::read(folder.join("aging.aged")).unwrap();
+    let mut filter = Aging::decode(&bytes, Limits::default()).unwrap();
+    assert_eq!(filter.encode().to_vec(), bytes);
+    assert_eq!(filter, sample());
+    assert_eq!(filter.content_id().to_string(), "0606c47cefa4aa9072a8a9381c2a239b");
+    let delta = std::fs::read(folder.join("aging.aged-delta")).unwrap();
+    filter.patch(&delta, Limits::default()).unwrap();
+    assert_eq!(filter.content_id().to_string(), "d73ba24569d5943c72259e45a56cd51d");
+    assert_eq!(filter.ages().collect::<Vec<_>>(), [60, 0, 0, 0, 9]);
 }

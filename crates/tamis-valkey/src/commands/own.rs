@@ -3,7 +3,7 @@
 use tamis::wire::Frame;
 use tamis::{AnyFilter, ContentId, Delta, Effort, Filter, Hasher, Limits, WireError};
 
-use super::grow;
+use super::{aging, grow};
 use crate::arguments::{fraction, integer, is};
 use crate::dump;
 use crate::ffi::Call;
@@ -73,6 +73,9 @@ fn joint(rates: &[f64]) -> f64 {
 
 /// TAMIS.INFO.
 pub(super) fn info(call: &mut Call<'_>) -> Answer {
+    if let Ok(Some(aged)) = call.aged() {
+        return Ok(aging::info(aged, call.now()));
+    }
     let value = call.find(1, None)?.ok_or("ERR not found")?;
     let filter = value.filter()?;
     room_to_identify(filter)?;

@@ -42,16 +42,11 @@ impl Aging {
         for (age, generation) in (0..).zip(&new.generations) {
             let Some(generation) = generation else { continue };
             let filter = generation.filter();
-            let payload = match self.of_step(new, age) {
-                Some(old) => {
-                    let (old, new) = (AnyFilter::from(old.clone()), filter.clone().into());
-                    let bytes = Delta::between(&old, &new)?.encode().to_vec();
-                    Payload::trimmed(age, bytes, 0)
-                }
-                None => {
-                    let bytes = filter.pack(Effort::Best).to_vec();
-                    Payload::trimmed(age, bytes, wire::held(filter))
-                }
+            let payload = if let Some(old) = self.of_step(new, age) {
+                let (old, new) = (AnyFilter::from(old.clone()), filter.clone().into());
+                Payload::trimmed(age, Delta::between(&old, &new)?.encode().to_vec(), 0)
+            } else {
+                Payload::trimmed(age, filter.pack(Effort::Best).to_vec(), wire::held(filter))
             };
             payloads.push(payload);
         }

@@ -43,12 +43,12 @@ use crate::spec::{
 };
 use crate::wire::{ContentHasher, ContentId};
 
-/// A generation to which no keys come any more is laid out anew when it has room for a share of
-/// 1/`OLD` more keys, or when that begins, of 1/`FITS`; the youngest one for 1/`YOUNG` more, which
-/// is beyond the room that it grows by.
-const OLD: u64 = 8;
-const FITS: u64 = 32;
+/// A generation is laid out anew when it has room for a share of 1/`YOUNG` more keys, which is
+/// beyond the room that it grows by; when no keys come to it any more, of 1/`OLD`; and when the
+/// next one begins, of 1/`FITS`.
 const YOUNG: u64 = 4;
+const OLD: u64 = 16;
+const FITS: u64 = 32;
 
 /// The most steps of a lifetime. Frozen.
 const MOST_STEPS: u32 = 64;
@@ -153,8 +153,8 @@ impl Aging {
         self.generations[..ages].iter().filter_map(Option::as_deref)
     }
 
-    /// Gives back the memory of keys that have expired at `now`. Insertions, touches and removals
-    /// do so too.
+    /// Gives back the memory of keys that have expired at `now`. What changes the filter does so
+    /// too.
     pub fn advance(&mut self, now: u64) {
         self.begin_step(self.step(now));
     }
@@ -162,10 +162,6 @@ impl Aging {
     /// Begins a step, if it is later than the latest, and drops what is too old for it.
     fn begin_step(&mut self, step: u64) {
         let passed = self.passed_steps(step);
-        if let Some(Some(youngest)) = self.generations.first_mut().filter(|_| passed > 0) {
-            // No more keys will come to it.
-            youngest.fit(FITS);
-        }
         self.latest = self.latest.max(step);
         self.generations.rotate_right(passed);
         self.generations[..passed].fill_with(|| None);
@@ -223,8 +219,12 @@ impl Aging {
 
     /// As [`remove`](Self::remove), for a key by its digest.
     pub fn remove_digest(&mut self, digest: Digest, now: u64) -> Result<(), Absent> {
+        if !self.contains_digest(digest, now) {
+            return Err(Absent);
+        }
         self.advance(now);
-        if self.take(address::identity(digest, self.universe), 0) { Ok(()) } else { Err(Absent) }
+        self.take(address::identity(digest, self.universe), 0);
+        Ok(())
     }
 
     /// Starts fetching the memory that a question for `digest` will read.
@@ -246,6 +246,8 @@ impl Aging {
             empty => {
                 let generation = Generation::of(self.hasher, self.universe, identity)?;
                 *empty = Some(Box::new(generation));
+                let older = self.generations[age + 1..].iter_mut().flatten();
+                older.for_each(|generation| generation.fit(FITS));
             }
         }
         Ok(!self.take(identity, age + 1))
@@ -366,8 +368,7 @@ impl Aging {
         for generation in self.generations.iter().flatten() {
             generation.validate()?;
         }
-        type Entries<'a> = Box<dyn Iterator<Item = Entry> + 'a>;
-        let nothing: Entries<'_> = Box::new(core::iter::empty());
+        let nothing: Box<dyn Iterator<Item = Entry>> = Box::new(core::iter::empty());
         let mut all = self.generations.iter().flatten().fold(nothing, |all, generation| {
             Box::new(order::merged(all, generation.entries(), false))
         });
