@@ -164,9 +164,9 @@ impl Run {
             Load::Touched => {
                 self.now += pace(2 * round * u64::from(steps));
                 if operation.is_multiple_of(2) {
-                    self.see(operation / 2 % round)
+                    self.see(operation / 2 % round);
                 } else {
-                    self.ask_any()
+                    self.ask_any();
                 }
             }
         }
