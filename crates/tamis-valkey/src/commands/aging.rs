@@ -127,14 +127,16 @@ fn run(call: &mut Call<'_>, now: u64, action: Action, from: usize) -> Answer {
         }
         return Ok(Reply::Array(call.arguments_from(from).map(|_| Reply::Int(0)).collect()));
     };
+    let needs_room = matches!(action, Action::Add | Action::Touch);
+    if needs_room {
+        // What has expired goes first: it must not count against the limit.
+        aged.filter.advance(now);
+    }
     let (mut replies, mut has_changed) = (Vec::new(), false);
     for item in call.arguments_from(from) {
         // A table that grows takes an eighth more.
         let bytes = aged.memory();
-        let room = match action {
-            Action::Add | Action::Touch => check_size(call, bytes + bytes / 8),
-            Action::Exists | Action::Del => Ok(()),
-        };
+        let room = if needs_room { check_size(call, bytes + bytes / 8) } else { Ok(()) };
         let full = |_: Full| Refusal::from("ERR Insufficient memory");
         let done = room.and_then(|()| match action {
             Action::Add => aged.filter.insert(item, now).map_err(full),
@@ -158,10 +160,13 @@ fn run(call: &mut Call<'_>, now: u64, action: Action, from: usize) -> Answer {
             }
         }
     }
-    if has_changed {
+    if needs_room || has_changed {
+        // Without items too: replicas drop what was dropped here.
         let done = replies.iter().filter(|reply| matches!(reply, Reply::Int(_))).count();
         let (_, name) = ACTIONS[action as usize];
         call.replicate_at(now, name, from..from + done);
+    }
+    if has_changed {
         call.notify(c"tamis.change");
     }
     Ok(Reply::Array(replies))

@@ -447,8 +447,8 @@ pub(crate) const COMMANDS: [Command; 41] = [
         "TAMIS.AT",
         aging::at,
         ADD,
-        5..=0,
-        "key milliseconds:int action item...",
+        4..=0,
+        "key milliseconds:int action [item...]",
         BY_AGES,
         "Does ADD, TOUCH, EXISTS or DEL at a time that is said: for replicas, the AOF and imports; replies as they do"
     ),
