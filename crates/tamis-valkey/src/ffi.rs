@@ -62,6 +62,7 @@ macro_rules! server {
 }
 
 mod aging; // After the macro, which it uses.
+pub(crate) use aging::now;
 
 /// Runs what the server called; a panic becomes `otherwise`.
 fn guarded<T>(otherwise: T, run: impl FnOnce() -> T) -> T {

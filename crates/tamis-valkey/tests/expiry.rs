@@ -54,7 +54,7 @@ fn items_expire_by_the_clock_of_the_server() {
             if !found {
                 gone = Some(start.elapsed());
             }
-            assert!(found || start.elapsed() >= Duration::from_millis(2000), "{before:?}");
+            assert!(found || start.elapsed() >= Duration::from_secs(2), "{before:?}");
             assert!(before <= Duration::from_millis(2600), "{before:?}");
             sleep(Duration::from_millis(20));
         }

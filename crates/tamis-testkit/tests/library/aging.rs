@@ -99,11 +99,11 @@ fn every_answer_is_that_of_an_exact_map() {
             };
             let step = u128::from(now) * u128::from(steps) / u128::from(lifetime);
             let step = u64::try_from(step).unwrap_or(u64::MAX);
-            let digest = Digest(random(3) % 500 << 53);
+            let digest = Digest((random(3) % 500) << 53);
             let name = identity(digest, filter.universe());
             let present = truth.latest.max(step);
-            let alive = |&&then: &&u64| present - then <= u64::from(steps);
-            let is_in = truth.steps.get(&name).filter(alive).is_some();
+            let alive = |&then: &u64| present - then <= u64::from(steps);
+            let is_in = truth.steps.get(&name).is_some_and(alive);
             assert_eq!(filter.contains_digest(digest, now), is_in, "{case} {turn}");
             match random(4) % 5 {
                 0 | 1 => {

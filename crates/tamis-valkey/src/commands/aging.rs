@@ -10,7 +10,7 @@ use tamis::{Aging, Full, Hasher};
 use super::grow::check_size;
 use crate::aged::Aged;
 use crate::arguments::{fraction, integer, is};
-use crate::ffi::Call;
+use crate::ffi::{Call, now};
 use crate::reply::{Answer, Refusal, Reply};
 use crate::settings::{self, MOST_CAPACITY};
 
@@ -87,22 +87,22 @@ pub(super) fn ages(call: &mut Call<'_>) -> Answer {
 
 /// TAMIS.ADD.
 pub(super) fn add(call: &mut Call<'_>) -> Answer {
-    run(call, call.now(), Action::Add, 2)
+    run(call, now(), Action::Add, 2)
 }
 
 /// TAMIS.TOUCH.
 pub(super) fn touch(call: &mut Call<'_>) -> Answer {
-    run(call, call.now(), Action::Touch, 2)
+    run(call, now(), Action::Touch, 2)
 }
 
 /// TAMIS.DEL.
 pub(super) fn del(call: &mut Call<'_>) -> Answer {
-    run(call, call.now(), Action::Del, 2)
+    run(call, now(), Action::Del, 2)
 }
 
 /// TAMIS.EXISTS.
 pub(super) fn exists(call: &mut Call<'_>) -> Answer {
-    let (value, now) = (call.aged()?, call.now());
+    let (value, now) = (call.aged()?, now());
     let found = |item| value.is_some_and(|aged| aged.filter.contains(item, now));
     Ok(Reply::Array(call.arguments_from(2).map(|item| Reply::Int(found(item).into())).collect()))
 }

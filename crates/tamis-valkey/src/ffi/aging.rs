@@ -18,12 +18,12 @@ use crate::reply::Refusal;
 /// The server's handle of our type.
 static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
 
-impl<'a> Call<'a> {
-    /// The time of the server's clock, in milliseconds.
-    pub(crate) fn now(&self) -> u64 {
-        u64::try_from(server!(RedisModule_Milliseconds())).unwrap_or(0)
-    }
+/// The time of the server's clock, in milliseconds.
+pub(crate) fn now() -> u64 {
+    u64::try_from(server!(RedisModule_Milliseconds())).unwrap_or(0)
+}
 
+impl<'a> Call<'a> {
     /// The filter that the first argument names, if the key exists.
     pub(crate) fn aged(&self) -> Result<Option<&'a Aged>, Refusal> {
         let value = self.aged_value(raw::REDISMODULE_READ)?;
