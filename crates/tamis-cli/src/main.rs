@@ -6,6 +6,7 @@ mod keys;
 mod mapped;
 mod numbers;
 mod progress;
+mod recent;
 mod runs;
 mod show;
 mod sizing;

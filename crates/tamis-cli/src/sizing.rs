@@ -93,6 +93,11 @@ impl Sizing {
         Goal::sized(keys, size).params(self.params.clone())
     }
 
+    /// The rate, or `default_rate` where none was given.
+    pub(crate) fn rate_or(&self, default_rate: f64) -> f64 {
+        self.size.rate.unwrap_or(default_rate)
+    }
+
     /// Whether the filter is as large as its keys need, rather than as an option says.
     pub(crate) fn follows_keys(&self) -> bool {
         self.size.memory.is_none() && self.size.wire.is_none()

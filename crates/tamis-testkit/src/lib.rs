@@ -8,6 +8,7 @@
 //! tamis_testkit::install_counting_allocator!();
 //! ```
 
+pub mod ages;
 pub mod bombs;
 pub mod golden;
 pub mod hostile;

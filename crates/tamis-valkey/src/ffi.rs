@@ -21,13 +21,13 @@ use valkey_module::raw::{
 };
 
 use crate::commands::{COMMANDS, Command};
-use crate::files;
 use crate::memory::{self, NoMemory};
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::{Family, Scaling};
 use crate::settings::{self, Number, Rate};
 use crate::syntax::{self, Type};
 use crate::value::{ALIVE, Value};
+use crate::{aged, files};
 
 /// The name and the version that clients look for before they use these commands: those of
 /// RedisBloom.
@@ -60,6 +60,9 @@ macro_rules! server {
         unsafe { raw::$name.expect("the server has the function")($($argument),*) }
     }};
 }
+
+mod aging; // After the macro, which it uses.
+pub(crate) use aging::now;
 
 /// Runs what the server called; a panic becomes `otherwise`.
 fn guarded<T>(otherwise: T, run: impl FnOnce() -> T) -> T {
@@ -418,7 +421,7 @@ macro_rules! runners {
 
 /// One for each command: the server tells a function nothing but its arguments.
 const RUNNERS: [Runner; COMMANDS.len()] = runners!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
-    17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33);
+    17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40);
 
 static SAVES_ALL: AtomicBool = AtomicBool::new(false);
 
@@ -840,6 +843,7 @@ unsafe extern "C" fn info(ctx: *mut RedisModuleInfoCtx, _: c_int) {
         };
         field(c"bloom_filters", ALIVE[Family::Bloom as usize].load(Relaxed));
         field(c"cuckoo_filters", ALIVE[Family::Cuckoo as usize].load(Relaxed));
+        field(c"aging_filters", aged::ALIVE.load(Relaxed));
         field(c"caught_panics", PANICS.load(Relaxed) as i64);
     });
 }
@@ -879,6 +883,7 @@ pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
         server!(RedisModule_SetModuleOptions(ctx, options as c_int));
         let done = create_type(ctx, Family::Bloom, c"tamis-bf-")
             && create_type(ctx, Family::Cuckoo, c"tamis-cf-")
+            && aging::create_type(ctx)
             && COMMANDS.iter().zip(RUNNERS).all(|(one, run)| create_command(ctx, one, run))
             && create_settings(ctx)
             && server!(RedisModule_RegisterInfoFunc(ctx, Some(info))) == OK

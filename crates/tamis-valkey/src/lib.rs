@@ -9,6 +9,7 @@
 //! bytes, gives a `Reply` and asks for keys through a `Call`. `docs/redis-valkey.md` says what
 //! every command does.
 
+mod aged;
 mod arguments;
 mod commands;
 mod dump;

@@ -30,3 +30,8 @@ fn cuckoo() {
 fn own() {
     everywhere(include_str!("transcripts/own.txt"));
 }
+
+#[test]
+fn aging() {
+    everywhere(include_str!("transcripts/aging.txt"));
+}

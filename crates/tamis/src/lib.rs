@@ -34,6 +34,7 @@
 //! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |
 //! | the least memory of all, built once from all keys | [`Ribbon`] |
 //! | the same for a thousand keys or fewer | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`] |
+//! | keys that expire some time after they were last seen | [`Aging`] |
 //! | an exact map that answers no without reading its items | [`FastTable`] |
 //! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
 //! | to send a filter, and later only what has changed | [`Stored::pack`], [`Delta`] |
@@ -86,6 +87,7 @@ extern crate alloc;
 extern crate std;
 
 mod address;
+mod aging;
 #[macro_use]
 mod face;
 #[macro_use]
@@ -101,7 +103,7 @@ mod builder;
 mod change;
 mod coder;
 pub mod compressed;
-pub mod delta;
+mod delta;
 mod digest;
 pub mod dleft;
 mod entry;
@@ -128,6 +130,7 @@ mod threads;
 mod traffic;
 pub mod wire;
 
+pub use aging::Aging;
 pub use any::{AnyFilter, AnyParams};
 pub use balanced::{
     BalancedMht, BalancedPopcount, BalancedSequential, BalancedSingle, BalancedTwoChoice,

@@ -7,6 +7,7 @@ use core::fmt;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::aging::Aging;
 use crate::any::AnyFilter;
 use crate::delta::Delta;
 use crate::spec::Limits;
@@ -56,7 +57,7 @@ macro_rules! as_bytes {
         }
     )*};
 }
-as_bytes!(AnyFilter, Delta);
+as_bytes!(Aging, AnyFilter, Delta);
 
 macro_rules! all_as_bytes {
     ($($id:literal $kind:ident $name:literal $type:ty,)*) => {

@@ -13,6 +13,7 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -307,6 +308,18 @@ impl Keys {
     pub(crate) fn write_line(&self, out: &mut impl Write, line: &[u8]) -> io::Result<()> {
         out.write_all(line)?;
         out.write_all(&[self.separator()])
+    }
+
+    /// The time in a field of a line that is a JSON object, in milliseconds. The field says
+    /// seconds.
+    pub(crate) fn time(line: &[u8], field: &String) -> Result<u64> {
+        let text = json::key(line, slice::from_ref(field))?;
+        let seconds = str::from_utf8(&text).ok().and_then(|text| text.parse::<f64>().ok());
+        let seconds = seconds.filter(|seconds| (0.0..1e15).contains(seconds));
+        let shown = String::from_utf8_lossy(&text);
+        let seconds =
+            seconds.with_context(|| format!("{field}: '{shown}' is no time in seconds"))?;
+        Ok((seconds * 1000.0) as u64)
     }
 
     fn inputs(&self) -> impl Iterator<Item = &Path> {

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -12,11 +13,12 @@ use super::remove::cannot;
 use crate::growing::{Growing, Growth, START};
 use crate::keys::Keys;
 use crate::progress::Progress;
+use crate::recent::{Asked, Recent};
 use crate::runs::Runs;
 use crate::sizing::{Fixed, Hashing, Sizing};
 use crate::store::{Loaded, is_stdio};
 use crate::target::Target;
-use crate::{show, sizing, store};
+use crate::{numbers, show, sizing, store};
 
 /// How many lines have their memory fetched before the first of them is looked up.
 const AHEAD: usize = 16;
@@ -31,6 +33,10 @@ const DEFAULT_RATE: f64 = 1e-6;
 /// filter takes it for one that it has seen. From a pipe the filter starts small and is built
 /// anew, twice as large, whenever it is full: the rate holds however many lines come. A filter
 /// that was loaded with --filter cannot grow; a note says if it is too full to keep its rate.
+///
+/// With --within 1h a line is printed unless it was printed within the last hour. After an hour
+/// and a quarter it is printed again, but for --rate: the time is cut into --steps. Memory follows
+/// the lines that are remembered.
 #[derive(Args)]
 #[command(mut_arg("rate", |arg| arg.help("Probability that a new line is dropped [default: 1e-6]")))]
 #[command(mut_arg("kind", |arg| arg.help("Kind of filter [default: blocked-rank]")))]
@@ -38,6 +44,8 @@ const DEFAULT_RATE: f64 = 1e-6;
 Examples:
   tamis uniq urls.txt > distinct.txt
   tamis uniq --jsonl url events.jsonl.zst   # the first event of each url
+  tail -f app.log | tamis uniq --within 1h   # each line once an hour
+  tamis uniq --within 10m --time at --jsonl user events.jsonl   # by the events' own clock
   crawl | tamis uniq --filter seen.tamis -o seen.tamis   # only what no earlier run has seen")]
 pub(crate) struct Uniq {
     /// Start from this filter instead of an empty one: lines that it holds have been seen
@@ -54,6 +62,29 @@ pub(crate) struct Uniq {
     /// Write the filter with all lines seen to this file
     #[arg(short, long, value_name = "FILTER")]
     output: Option<PathBuf>,
+
+    /// Print a line again if it was not printed within this time, such as 10m, 1h or 7d
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = numbers::seconds,
+        allow_hyphen_values = true,
+        conflicts_with_all = [
+            "filter", "output", "kind", "bits_per_key", "memory", "wire", "margin", "params", "fixed"
+        ]
+    )]
+    within: Option<u64>,
+
+    /// Into how many steps the time of --within is cut, 1 to 64: a line may be remembered for one
+    /// step longer. More steps take more memory and time
+    #[arg(long, value_name = "N", requires = "within", default_value_t = 4,
+        value_parser = clap::value_parser!(u32).range(1..=64), allow_hyphen_values = true)]
+    steps: u32,
+
+    /// Take the time from this field of each JSON object, in seconds, and not from the clock when
+    /// lines are read
+    #[arg(long, value_name = "FIELD", requires = "within", requires = "jsonl")]
+    time: Option<String>,
 
     #[command(flatten)]
     sizing: Sizing,
@@ -74,6 +105,9 @@ impl Uniq {
             bail!("stdout carries the lines; write the filter to a file with -o");
         }
         self.keys.check(self.output.as_deref())?;
+        if let Some(seconds) = self.within {
+            return self.print_recent(seconds);
+        }
         let target = self.output.as_deref().map(Target::new).transpose()?;
         let hasher = self.hashing.hasher()?;
         let empty = |keys| self.empty(hasher, keys);
@@ -95,6 +129,44 @@ impl Uniq {
         if let Some(target) = target {
             target.write(&filter, mode)?;
         }
+        Ok(Outcome::Fine)
+    }
+
+    /// Prints lines that were not printed within `seconds` seconds.
+    fn print_recent(&self, seconds: u64) -> Result<Outcome> {
+        if seconds == 0 {
+            bail!("--within 0 remembers nothing; give a time such as 10m or 1h");
+        }
+        let mut recent = Recent::new(Asked {
+            hasher: self.hashing.hasher()?,
+            rate: self.sizing.rate_or(DEFAULT_RATE),
+            keys: self.sizing.keys,
+            lifetime: seconds.saturating_mul(1000),
+            steps: self.steps,
+        })?;
+        let start = Instant::now();
+        let progress = Progress::printing("reading", self.keys.size());
+        self.keys.print_batches(recent.hasher(), progress, |batch, out| {
+            if let Some(header) = batch.header {
+                self.keys.write_line(out, header)?;
+            }
+            let arrival = start.elapsed().as_millis() as u64;
+            for (lines, digests) in batch.lines.chunks(AHEAD).zip(batch.digests.chunks(AHEAD)) {
+                for &digest in digests {
+                    recent.prefetch(digest);
+                }
+                for (line, &digest) in lines.iter().zip(digests) {
+                    let now = match &self.time {
+                        Some(field) => Keys::time(line, field)?,
+                        None => arrival,
+                    };
+                    if recent.is_new(digest, now)? {
+                        self.keys.write_line(out, line)?;
+                    }
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(Outcome::Fine)
     }
 

@@ -291,6 +291,51 @@ fn uniq_prints_first_occurrences_and_remembers() {
     }
 }
 
+/// By the clock of the events: an hour is cut into four, so a line goes after an hour, and before
+/// an hour and a quarter.
+#[test]
+fn uniq_within_a_time_prints_lines_again() {
+    let folder = Folder::new();
+    let event = |user: u64, at: f64| format!("{{\"user\": {user}, \"at\": {at}}}\n");
+    let uniq = ["uniq", "--within", "1h", "--jsonl", "user", "--time", "at"];
+    for (at, printed) in
+        [(0.0, false), (1800.0, false), (3600.0, false), (4500.0, true), (1e9, true)]
+    {
+        let (first, again) = (event(7, 0.0), event(7, at));
+        let run = folder.feed(&uniq, [&*first, &again].concat());
+        let expected = if printed { [&*first, &again].concat() } else { first.clone() };
+        assert_eq!(run.ok(), expected, "{at}");
+    }
+    // A line that comes every minute is printed once in every period, and a clock that goes back
+    // loses nothing.
+    let often: String = (0..600).map(|minute| event(7, f64::from(minute) * 60.0)).collect();
+    let printed = folder.feed(&uniq, &often).ok().lines().count();
+    assert!((8..=10).contains(&printed), "{printed}");
+    let back = [event(1, 9000.0), event(2, 0.0), event(2, 3600.0), event(1, 1.0)].concat();
+    assert_eq!(folder.feed(&uniq, &back).ok().lines().count(), 2);
+    // Far more lines than the first filter is planned for, all within the time.
+    let many: String = (0..3000).chain(0..3000).map(|user| event(user, 5.5)).collect();
+    let run = folder.feed(&[&uniq[..], &["--keys", "10"]].concat(), &many);
+    assert_eq!(run.ok().lines().count(), 3000);
+    // By the clock of the machine.
+    assert_eq!(
+        folder.feed(&["uniq", "--within", "1d", "--steps", "8"], "a\nb\na\n").ok(),
+        "a\nb\n"
+    );
+    for (options, word) in [
+        (&["--within", "0"][..], "remembers nothing"),
+        (&["--within", "1y"], "unit of time"),
+        (&["--within", "1h", "--steps", "65"], "65"),
+        (&["--within", "1h", "-o", "seen"], "--output"),
+        (&["--within", "1h", "--fixed", "--keys", "9"], "--fixed"),
+        (&["--time", "at", "--jsonl", "user"], "--within"),
+    ] {
+        folder.feed(&[&["uniq"], options].concat(), "a\n").refused(&[word]);
+    }
+    let refused = folder.feed(&uniq, "{\"user\": 1, \"at\": \"noon\"}\n");
+    refused.refused(&["'noon' is no time in seconds"]);
+}
+
 #[test]
 fn merge_is_building_from_all_keys() {
     let folder = Folder::new();

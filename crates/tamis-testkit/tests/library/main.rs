@@ -2,6 +2,7 @@
 
 tamis_testkit::install_counting_allocator!();
 
+mod aging;
 mod balanced;
 mod bits;
 mod blocked_rank;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A file or folder of `crates/tamis/src` may import from those before it, and from no other.
-const ROOMS: [&str; 32] = [
+const ROOMS: [&str; 33] = [
     // What any program could use.
     "math",
     "key",
@@ -42,6 +42,7 @@ const ROOMS: [&str; 32] = [
     "any",
     "plan",
     "delta",
+    "aging",
 ];
 
 /// What is above all of these.

@@ -1,5 +1,6 @@
 //! The commands: a table of them, and a file a family.
 
+mod aging;
 mod bloom;
 mod chunks;
 mod cuckoo;
@@ -65,6 +66,7 @@ const REMOVE: &str = "write fast";
 
 const BY_LAYERS: &str = "O(n), where n is the number of layers";
 const BY_ITEMS: &str = "O(k * n), where k is the number of items and n is the number of layers";
+const BY_AGES: &str = "O(k * n), where k is the number of items and n is the number of steps";
 const BY_BYTES: &str = "O(n), where n is the size of the filter";
 
 /// A command with one key.
@@ -85,7 +87,7 @@ macro_rules! keyed {
 }
 
 /// All commands.
-pub(crate) const COMMANDS: [Command; 34] = [
+pub(crate) const COMMANDS: [Command; 41] = [
     keyed!(
         "BF.RESERVE",
         bloom::reserve,
@@ -396,4 +398,67 @@ pub(crate) const COMMANDS: [Command; 34] = [
         summary: "Replies with a map: the kind, params, rate and memory of the filter that would be made, without scaling; family is BLOOM or CUCKOO",
         complexity: "O(1)",
     },
+    keyed!(
+        "TAMIS.RESERVE",
+        aging::reserve,
+        ADD,
+        6..=8,
+        "key error_rate:double capacity:int EX seconds:int [STEPS steps:int]",
+        "O(1)",
+        "Creates an empty filter whose items are found for EX seconds, and are gone after EX (1 + 1/STEPS); replies OK"
+    ),
+    keyed!(
+        "TAMIS.ADD",
+        aging::add,
+        ADD,
+        3..=0,
+        "key item...",
+        BY_AGES,
+        "Adds items to a filter whose items expire, or renews them; replies for each whether it was not in"
+    ),
+    keyed!(
+        "TAMIS.TOUCH",
+        aging::touch,
+        ADD,
+        3..=0,
+        "key item...",
+        BY_AGES,
+        "Renews items of a filter whose items expire; replies for each whether it was in"
+    ),
+    keyed!(
+        "TAMIS.EXISTS",
+        aging::exists,
+        READ,
+        3..=0,
+        "key item...",
+        BY_AGES,
+        "Replies for each item whether it may be in a filter whose items expire"
+    ),
+    keyed!(
+        "TAMIS.DEL",
+        aging::del,
+        REMOVE,
+        3..=0,
+        "key item...",
+        BY_AGES,
+        "Removes items from a filter whose items expire; replies for each whether it was in"
+    ),
+    keyed!(
+        "TAMIS.AT",
+        aging::at,
+        ADD,
+        4..=0,
+        "key milliseconds:int action [item...]",
+        BY_AGES,
+        "Does ADD, TOUCH, EXISTS or DEL at a time that is said: for replicas, the AOF and imports; replies as they do"
+    ),
+    keyed!(
+        "TAMIS.AGES",
+        aging::ages,
+        ADD_ALL,
+        3..=3,
+        "key data",
+        BY_BYTES,
+        "Makes a filter whose items expire from the wire format: for replicas and the AOF; replies OK"
+    ),
 ];

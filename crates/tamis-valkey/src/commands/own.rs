@@ -3,10 +3,10 @@
 use tamis::wire::Frame;
 use tamis::{AnyFilter, ContentId, Delta, Effort, Filter, Hasher, Limits, WireError};
 
-use super::grow;
+use super::{aging, grow};
 use crate::arguments::{fraction, integer, is};
 use crate::dump;
-use crate::ffi::Call;
+use crate::ffi::{Call, now};
 use crate::memory::{self, NoMemory};
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::{Asked, Family, MOST_LAYERS, Scaling, distinct_in};
@@ -73,6 +73,9 @@ fn joint(rates: &[f64]) -> f64 {
 
 /// TAMIS.INFO.
 pub(super) fn info(call: &mut Call<'_>) -> Answer {
+    if let Ok(Some(aged)) = call.aged() {
+        return Ok(aging::info(aged, now()));
+    }
     let value = call.find(1, None)?.ok_or("ERR not found")?;
     let filter = value.filter()?;
     room_to_identify(filter)?;

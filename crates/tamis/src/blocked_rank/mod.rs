@@ -43,6 +43,7 @@
 
 mod block;
 mod dense;
+pub(crate) mod ladder;
 mod line;
 mod machine;
 pub(crate) mod model;
@@ -60,7 +61,8 @@ mod x86;
 pub use params::BlockedRankParams;
 
 use self::table::Table;
-use crate::identities::Identities;
+use crate::identities::{Identities, Table as _};
+use crate::spec::{Absent, Full};
 
 /// A multiset of identities; see [the module](self).
 pub type BlockedRank = Identities<Table>;
@@ -69,5 +71,33 @@ impl BlockedRank {
     /// Uses portable instructions only, whatever the machine has: for comparisons.
     pub fn make_portable(&mut self) {
         self.table.make_portable();
+    }
+
+    /// Whether `identity` is in.
+    #[inline]
+    pub(crate) fn contains_identity(&self, identity: u64) -> bool {
+        self.table.contains(self.table.place_of(identity))
+    }
+
+    /// Inserts `identity`. Returns true if it was not in before.
+    #[inline]
+    pub(crate) fn insert_identity(&mut self, identity: u64) -> Result<bool, Full> {
+        let is_new = self.table.insert(self.table.place_of(identity), 0)?;
+        self.label.keys += 1;
+        Ok(is_new)
+    }
+
+    /// Removes one occurrence of `identity`.
+    #[inline]
+    pub(crate) fn remove_identity(&mut self, identity: u64) -> Result<(), Absent> {
+        self.table.remove(self.table.place_of(identity), None)?;
+        self.label.keys -= 1;
+        Ok(())
+    }
+
+    /// Lays the filter out anew with `params` of the same universe.
+    pub(crate) fn lay_out_anew(&mut self, params: BlockedRankParams) -> Result<(), Full> {
+        self.table = self.table.rebuilt(params, 0)?;
+        Ok(())
     }
 }

@@ -13,17 +13,17 @@ use crate::spec::{Goal, InvalidParam, Kind, PlanError, Prediction, Size, narrow}
 
 /// Filters are planned so full that at most this share of the keys is in the back table. Fuller
 /// ones would hardly be smaller, and slower.
-const MOST_BEHIND: f64 = 0.1;
+pub(super) const MOST_BEHIND: f64 = 0.1;
 
 /// The bits that a key of the back table takes beyond the logarithm of the identities for each;
 /// right to about a bit, and used for choosing only.
-const BACK_OVERHEAD: f64 = 5.0;
+pub(super) const BACK_OVERHEAD: f64 = 5.0;
 
 /// No plan has more locations for each key.
-const MOST_RATIO: f64 = 3.0;
+pub(super) const MOST_RATIO: f64 = 3.0;
 
 /// From this many expected keys on there are blocks behind the blocks; fewer are listed.
-const BLOCKS_FROM: f64 = 16.0;
+pub(super) const BLOCKS_FROM: f64 = 16.0;
 /// Fewer keys than this are as good as none.
 const RARE: f64 = 0.01;
 /// The cells of blocks behind blocks are planned to be in use to this share.

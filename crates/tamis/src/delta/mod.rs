@@ -3,27 +3,6 @@
 //! ```text
 //! old + new -> Delta::between -> encode -> bytes -> peer -> decode -> apply to old -> new
 //! ```
-//!
-//! A delta names its base and its result by their content ids. It applies to its base alone, and
-//! all or nothing: if anything goes wrong, the filter stays as it was. What it holds depends on
-//! the kind: flipped bits (`bloom`, `blocked`, and with changes of their lists the balanced
-//! kinds), differences of counters (`counting`), removed and inserted identities (rank-indexed
-//! kinds, `blocked-rank` and `dleft`). Filters that only differ in how they are laid out, because
-//! one has grown, have the same content, and deltas apply to both.
-//!
-//! ```
-//! use tamis::{AnyFilter, Bloom, Delta, Limits};
-//! let mut old = Bloom::with_rate(1_000, 0.01)?;
-//! old.insert("apple");
-//! let mut new = old.clone();
-//! new.insert("pear");
-//!
-//! let (mut old, new) = (AnyFilter::Bloom(old), AnyFilter::Bloom(new));
-//! let bytes = Delta::between(&old, &new)?.encode().to_vec();
-//! Delta::decode(&bytes, Limits::default())?.apply(&mut old)?;
-//! assert_eq!(old.content_id(), new.content_id());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod wire;
 
@@ -32,17 +11,25 @@ use alloc::vec::Vec;
 use crate::any::AnyFilter;
 use crate::change::Change;
 use crate::filter::Filter;
-use crate::spec::{Kind, Label, Mismatch};
+use crate::spec::{Kind, Label, Mismatch, WireError};
 use crate::wire::ContentId;
 
 /// What turns one filter into another.
 ///
+/// A delta names its base and its result by their content ids. It applies to its base alone, and
+/// all or nothing: if anything goes wrong, the filter stays as it was. What it holds depends on
+/// the kind: flipped bits (`bloom`, `blocked`, and with changes of their lists the balanced
+/// kinds), differences of counters (`counting`), removed and inserted identities (rank-indexed
+/// kinds, `blocked-rank` and `dleft`). Filters that only differ in how they are laid out, because
+/// one has grown, have the same content, and deltas apply to both.
+///
 /// ```
-/// use tamis::{AnyFilter, Bloom, Delta, Insert};
+/// use tamis::{AnyFilter, Bloom, Delta, Insert, Limits};
 /// let mut old = AnyFilter::from(Bloom::with_rate(1_000, 0.01)?);
 /// let mut new = old.clone();
 /// new.insert("pear")?;
-/// Delta::between(&old, &new)?.apply(&mut old)?;
+/// let bytes = Delta::between(&old, &new)?.encode().to_vec();
+/// Delta::decode(&bytes, Limits::default())?.apply(&mut old)?;
 /// assert_eq!(old.content_id(), new.content_id());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -65,6 +52,9 @@ pub enum DeltaError {
     /// The filters cannot be compared.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The bytes of the delta were refused.
+    #[error(transparent)]
+    Wire(#[from] WireError),
     /// The filter is not the one that the delta starts from.
     #[error("the delta is for content {wanted}, but the filter has {found}; get a snapshot")]
     Base {

@@ -43,14 +43,8 @@ impl Delta {
     /// A delta from bytes, everything checked that can be checked without the base.
     pub fn decode(mut bytes: &[u8], limits: Limits) -> Result<Self, WireError> {
         let mut frame = Frame::read(&mut bytes, limits)?;
-        let Header { object, kind, hasher, keys, capacity, params, .. } = frame.header().clone();
-        if object != Object::Delta {
-            return Err(WireError::Value {
-                field: "object",
-                value: object as u64,
-                expected: "this is a filter, not a delta",
-            });
-        }
+        frame.header().expect(Object::Delta)?;
+        let Header { kind, hasher, keys, capacity, params, .. } = frame.header().clone();
         let (ids, _) = frame.trimmed(IDS)?;
         let id = |at: usize| {
             let bytes = ids.get(at..at + 16).and_then(|bytes| bytes.try_into().ok());

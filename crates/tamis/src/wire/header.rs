@@ -26,6 +26,10 @@ pub enum Object {
     Filter = 1,
     /// What turns one filter into another.
     Delta = 2,
+    /// A filter whose keys expire: [`Aging`](crate::Aging).
+    Aging = 3,
+    /// What turns one filter whose keys expire into another.
+    AgingDelta = 4,
 }
 
 /// How the data of a section is written.
@@ -107,6 +111,23 @@ pub struct Header {
 }
 
 impl Header {
+    /// `Ok` if the bytes hold what is `wanted`.
+    pub(crate) fn expect(&self, wanted: Object) -> Result<(), WireError> {
+        use Object::{Aging, AgingDelta, Delta, Filter};
+        let expected = match (self.object, wanted) {
+            (found, wanted) if found == wanted => return Ok(()),
+            (Filter | Aging, Delta | AgingDelta) => "this is a filter, not a delta",
+            (Delta | AgingDelta, Filter | Aging) => {
+                "this is a delta, not a filter; apply it with patch"
+            }
+            (Filter, _) => "this is a filter whose keys do not expire",
+            (Delta, _) => "this is a delta of a filter whose keys do not expire",
+            (Aging, _) => "this is a filter whose keys expire",
+            (AgingDelta, _) => "this is a delta of a filter whose keys expire",
+        };
+        Err(WireError::Value { field: "object", value: self.object as u64, expected })
+    }
+
     /// Bytes that the header takes.
     pub fn encoded_len(&self) -> u64 {
         header_len(self.params.len(), self.sections.len()) as u64
@@ -172,6 +193,8 @@ impl Header {
         let object = match body[10] {
             1 => Object::Filter,
             2 => Object::Delta,
+            3 => Object::Aging,
+            4 => Object::AgingDelta,
             other => {
                 return Err(WireError::Unknown { field: "object", value: other.to_string() });
             }

@@ -105,14 +105,8 @@ impl<'a> Frame<'a> {
 
     /// Label and params of the filter, which must be of this kind.
     pub(crate) fn begin(&self, wanted: Kind) -> Result<(Label, &[u64]), WireError> {
-        let Header { object, kind, hasher, keys, capacity, ref params, .. } = self.header;
-        if object != Object::Filter {
-            return Err(WireError::Value {
-                field: "object",
-                value: object as u64,
-                expected: "this is a delta, not a filter; apply it with patch",
-            });
-        }
+        self.header.expect(Object::Filter)?;
+        let Header { kind, hasher, keys, capacity, ref params, .. } = self.header;
         if kind != wanted {
             return Err(WireError::Kind { found: kind.name(), wanted: wanted.name() });
         }
@@ -160,6 +154,11 @@ impl<'a> Frame<'a> {
     /// Whether there is another section.
     pub(crate) fn has_more(&self) -> bool {
         self.next < self.header.sections.len()
+    }
+
+    /// The role of the next section, if there is one.
+    pub(crate) fn next_role(&self) -> Option<u8> {
+        self.header.sections.get(self.next).map(|section| section.role)
     }
 
     /// How the next section is encoded, if there is one.

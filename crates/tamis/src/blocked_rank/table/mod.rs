@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use self::back::Back;
 use self::blocks::Blocks;
 use super::params::BlockedRankParams;
+use super::place::Place;
 use crate::bits::{OutOfMemory, Words};
 use crate::entry::{Entry, Overflow, order};
 use crate::identities::Table as _;
@@ -78,6 +79,12 @@ impl Table {
         })
     }
 
+    /// Where an identity belongs.
+    #[inline]
+    pub(super) fn place_of(&self, identity: u64) -> Place {
+        self.front.cut.place_of(identity)
+    }
+
     /// Uses portable instructions only.
     pub(super) fn make_portable(&mut self) {
         self.front.make_portable();
@@ -111,7 +118,7 @@ impl Table {
     }
 
     /// The same content under params whose universe is 2^`dropped` times smaller.
-    fn rebuilt(&self, params: BlockedRankParams, dropped: u32) -> Result<Self, Full> {
+    pub(super) fn rebuilt(&self, params: BlockedRankParams, dropped: u32) -> Result<Self, Full> {
         self.built(params, order::coarser(self.entries(), dropped, false))
     }
 
