@@ -5,7 +5,8 @@
 //! just below what the rate allows). In a frame of r, B, L and S, each level has a threshold W and
 //! the least pool J that its share of Po allows. The levels depend on each other only through that
 //! share and the widths of pointers. So every frame is first estimated with equal shares of Po,
-//! and only the best few are completed exactly.
+//! near the levels of a frame whose buckets are as full, and only the best few are completed
+//! exactly.
 
 use alloc::vec::Vec;
 
