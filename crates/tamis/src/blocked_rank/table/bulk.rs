@@ -101,7 +101,7 @@ impl Lots {
         let share = digests.len().div_ceil(threads).max(1);
         let mut shares: Vec<_> = digests.chunks(share).map(|own| (own, None)).collect();
         for_each(threads.min(shares.len()), shares.iter_mut(), |(own, dealt)| {
-            *dealt = deal(own, lots, lot)
+            *dealt = deal(own, lots, lot);
         });
         let dealt = shares.into_iter().map(|(_, dealt)| dealt).collect::<Option<_>>();
         Ok(Self { shift, dealt: dealt.ok_or(FULL)? })
@@ -126,7 +126,9 @@ impl Lots {
 /// Deals digests out to `lots` lots; `None` if there is no memory.
 fn deal(digests: &[Digest], lots: usize, lot: impl Fn(&Digest) -> usize) -> Option<Dealt> {
     let mut ends = vec![0; lots];
-    digests.iter().for_each(|digest| ends[lot(digest)] += 1);
+    for digest in digests {
+        ends[lot(digest)] += 1;
+    }
     let mut all = 0;
     for end in &mut ends {
         // For now this is where a lot begins; dealing moves it to its end.
