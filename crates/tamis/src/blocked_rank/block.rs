@@ -13,7 +13,7 @@
 //! differs is in [`Block`].
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
-use super::shape::Shape;
+use super::shape::{Shape, WINDOW};
 use crate::bits::{field, low};
 
 /// Where the run of a location is, or would be.
@@ -302,25 +302,27 @@ pub(super) fn is_valid<B: Block>(words: &[u64], shape: &Shape) -> bool {
     if used > shape.cells || runs > B::occupied(words, shape) {
         return false;
     }
-    let mut next = 0;
-    let mut location = 0;
-    for _ in 0..runs {
-        let Some(at) = next_occupied(words, shape, location) else { return false };
-        let spot = B::spot(words, shape, at);
-        if spot.start != next || spot.len == 0 || !run(words, shape, &spot).is_sorted() {
-            return false;
-        }
-        (next, location) = (spot.start + spot.len, at + 1);
-    }
     let mut spare = shape.at(used);
     while spare < shape.ends_at() {
-        let bits = (shape.ends_at() - spare).min(57);
+        let bits = (shape.ends_at() - spare).min(WINDOW);
         if window(words, spare) & low(bits) != 0 {
             return false;
         }
         spare += bits;
     }
-    next == used
+    // The last end is in the last cell in use, so every cell belongs to a run. Which cells end one
+    // cannot be predicted, and decides no branch.
+    let (mut ends, mut least, mut is_in_order) = (0, 0, true);
+    for cell in 0..used {
+        if cell.is_multiple_of(WINDOW) {
+            ends = window(words, shape.ends_at() + cell);
+        }
+        let here = window(words, shape.at(cell)) & shape.mask;
+        is_in_order &= least <= here;
+        least = here & (ends & 1).wrapping_sub(1);
+        ends >>= 1;
+    }
+    is_in_order
 }
 
 /// Removes the last run, whose location stays occupied: it goes behind.

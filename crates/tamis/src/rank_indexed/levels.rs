@@ -4,8 +4,8 @@
 //! Symbols as in [`model`](super::model).
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
-use crate::math::solve::first_true;
 use crate::math::tail::{ln_binomial_above, ln_poisson_pmf, poisson_above};
 
 use super::model::{Layout, ln_beyond, ln_pool_overflow, pool_limit};
@@ -14,11 +14,16 @@ use super::optimise::Demand;
 /// A layout with its bits.
 pub(crate) type Bid = (u64, Layout);
 
+/// A threshold, with the least pool above it that could do.
+type Least = (u64, u64);
+
 /// No bucket holds more cells than this. Planned buckets stay below a tenth of it.
 const MAX_REACH: u64 = 4096;
 /// How far beyond the least possible W3 to look: each further cell halves the last tail at least,
 /// so this many leave nearly all of Po to the pools.
 const SPARE: u64 = 2;
+/// From this many buckets in a group on, pools are estimated before they are computed.
+const LARGE_GROUP: u64 = 100;
 
 /// The tails of one frame.
 pub(crate) struct Levels {
@@ -41,8 +46,12 @@ impl Levels {
         let mean = keys as f64 / frame.buckets as f64;
         let ample = libm::ceil(mean + 40.0 * libm::sqrt(mean)) + 200.0;
         let high = keys.min(MAX_REACH).min(ample as u64);
-        let rare = |load| ln_beyond(frame.buckets, keys, load) <= ln_allowed;
-        let reach = first_true(mean as u64, high, rare)?.max(1);
+        let share = 1.0 / frame.buckets as f64;
+        let reach = least_pool(keys, share, ln_allowed + libm::log(share), high);
+        if reach == high && ln_beyond(frame.buckets, keys, high) > ln_allowed {
+            return None;
+        }
+        let reach = reach.max(mean as u64).max(1);
         let above = poisson_tails(mean, reach + SPARE);
         Some(Self { frame, keys, allowed, reach, above })
     }
@@ -50,10 +59,27 @@ impl Levels {
     /// The least J that a level above `load` needs, for this much of Po.
     fn pool(&self, load: u64, share: f64) -> u64 {
         let limit = pool_limit(&self.frame, self.keys, load);
-        let p = self.above[load as usize].min(1.0);
-        let ln_share =
-            libm::log(share) - core::f64::consts::LN_2 - libm::log(self.frame.groups as f64);
-        least_pool(self.frame.group_buckets(), p, ln_share, limit)
+        least_pool(self.frame.group_buckets(), self.p(load), self.ln_share(share), limit)
+    }
+
+    /// The same in less time, and for large groups nearly right.
+    fn pool_estimate(&self, load: u64, share: f64) -> u64 {
+        let group = self.frame.group_buckets();
+        if group < LARGE_GROUP {
+            return self.pool(load, share);
+        }
+        let guess = libm::ceil(pool_guess(group as f64, self.p(load), self.ln_share(share)));
+        (guess as u64).min(pool_limit(&self.frame, self.keys, load))
+    }
+
+    /// p(W).
+    fn p(&self, load: u64) -> f64 {
+        self.above[load as usize].min(1.0)
+    }
+
+    /// What is left of ln `share` for one group and one side of Theorem 1.
+    fn ln_share(&self, share: f64) -> f64 {
+        libm::log(share) - core::f64::consts::LN_2 - libm::log(self.frame.groups as f64)
     }
 
     /// The part of Po that a pool uses.
@@ -82,18 +108,46 @@ impl Levels {
         let mean = self.keys as f64 / self.frame.buckets as f64;
         let sd = libm::sqrt(mean);
         let at = |deviations: f64| libm::floor(mean + deviations * sd).max(1.0) as u64;
-        let share = self.allowed / 3.0;
         // With few buckets the best third level may be far out, used by one of them.
         let farthest = if self.frame.buckets < 100 { 8.0 } else { 5.0 };
+        self.even_shares_of(at(-1.0)..=at(3.5), at(0.5)..=at(farthest))
+    }
+
+    /// The same for a frame whose buckets are about as full as those of `near`, whose levels are
+    /// the best: those of this one are nearly the same.
+    pub(crate) fn even_shares_near(&self, near: &Layout) -> Bid {
+        const AROUND: u64 = 2;
+        if near.third == 0 {
+            return self.even_shares();
+        }
+        let mut best: Option<Bid> = None;
+        let mut center = *near;
+        loop {
+            let w1 = u64::from(center.level1);
+            let w2 = w1 + u64::from(center.level2);
+            let around = |load: u64| load.saturating_sub(AROUND).max(1)..=load + AROUND;
+            let bid = self.even_shares_of(around(w1), around(w2));
+            if best.is_some_and(|best| best.0 <= bid.0) || bid.1.third == 0 {
+                return best.unwrap_or(bid);
+            }
+            (best, center) = (Some(bid), bid.1);
+        }
+    }
+
+    /// The best levels with W1 and W2 in these ranges if each has a third of Po.
+    fn even_shares_of(&self, firsts: RangeInclusive<u64>, seconds: RangeInclusive<u64>) -> Bid {
+        let share = self.allowed / 3.0;
         // A last tail of Po / 3 needs one cell more than one of Po.
         let w3 = (self.reach + 1).min(self.keys);
-        let thirds: Vec<(u64, u64)> = (at(0.5)..=at(farthest).min(self.reach - 1))
-            .map(|load| (load, self.pool(load, share)))
+        let below_reach =
+            |range: RangeInclusive<u64>| *range.start()..(*range.end() + 1).min(self.reach);
+        let thirds: Vec<(u64, u64)> = below_reach(seconds)
+            .map(|load| (load, self.pool_estimate(load, share)))
             .filter(|third| third.1 > 0)
             .collect();
         let mut best = self.bid([self.reach; 3], 0, 0);
-        for w1 in at(-1.0)..=at(3.5).min(self.reach - 1) {
-            let second = self.pool(w1, share);
+        for w1 in below_reach(firsts) {
+            let second = self.pool_estimate(w1, share);
             if second == 0 {
                 continue;
             }
@@ -107,28 +161,56 @@ impl Levels {
 
     /// The best levels near those of a bid, with the best shares of Po.
     pub(crate) fn refine(&self, (_, near): Bid) -> Bid {
-        let mut best = self.bid([self.reach; 3], 0, 0);
+        let none = self.bid([self.reach; 3], 0, 0);
         if near.second == 0 {
-            return best;
+            return none;
         }
         let w1 = u64::from(near.level1);
         let w2 = w1 + u64::from(near.level2);
+        let highest = (self.reach + SPARE).min(self.keys);
+        // No pool is smaller than with all of Po to itself. So most levels take too many bits
+        // whatever the shares are.
+        let least = |load: u64| (load, self.pool(load, self.allowed).max(1));
+        let firsts: Vec<_> = around(w1, highest).map(least).collect();
+        let mut seconds: Vec<_> = around(w2, highest).map(least).collect();
+        if near.third == 0 {
+            seconds.clear();
+        }
+        // First the levels of the bid alone, so that few others are worth a look.
+        let only = |all: &[Least], load: u64| -> Vec<Least> {
+            all.iter().copied().filter(|one| one.0 == load).collect()
+        };
+        let center = self.best_of(&only(&firsts, w1), &only(&seconds, w2), none.0);
+        self.best_of(&firsts, &seconds, center.0)
+    }
+
+    /// The best levels with these W1 and W2. Levels that take more than `enough` bits do not
+    /// matter.
+    fn best_of(&self, firsts: &[Least], seconds: &[Least], enough: u64) -> Bid {
+        let mut best = self.bid([self.reach; 3], 0, 0);
         for w3 in self.reach..=(self.reach + SPARE).min(self.keys) {
             let left = self.allowed - libm::exp(ln_beyond(self.frame.buckets, self.keys, w3));
-            for w1 in around(w1, w3) {
-                best = lesser(best, self.bid([w1, w3, w3], self.pool(w1, left).max(1), 0));
+            for &(w1, least) in firsts.iter().filter(|first| first.0 < w3) {
+                if self.bid([w1, w3, w3], least, 0).0 <= enough.min(best.0) {
+                    let second = self.pool(w1, left).max(1);
+                    best = lesser(best, self.bid([w1, w3, w3], second, 0));
+                }
             }
-            if near.third == 0 {
-                continue;
-            }
-            for w2 in around(w2, w3) {
+            for &(w2, least) in seconds.iter().filter(|second| second.0 < w3) {
+                let firsts = firsts.iter().filter(|first| first.0 < w2);
+                let bits = |first: &Least, third| self.bid([first.0, w2, w3], first.1, third).0;
+                if firsts.clone().all(|first| bits(first, least) > enough.min(best.0)) {
+                    continue;
+                }
                 let fewest = self.pool(w2, left).max(1);
                 // Each further extension lowers the share of Po that this level uses.
                 for third in fewest..fewest + 4 {
                     let left = (left - self.used(w2, third)).max(0.0);
-                    for w1 in around(w1, w2) {
-                        let second = self.pool(w1, left).max(1);
-                        best = lesser(best, self.bid([w1, w2, w3], second, third));
+                    for first in firsts.clone() {
+                        if bits(first, third) <= enough.min(best.0) {
+                            let second = self.pool(first.0, left).max(1);
+                            best = lesser(best, self.bid([first.0, w2, w3], second, third));
+                        }
                     }
                 }
             }
@@ -166,20 +248,70 @@ fn poisson_tails(mean: f64, top: u64) -> Vec<f64> {
 fn least_pool(group: u64, p: f64, ln_share: f64, limit: u64) -> u64 {
     let g = group as f64;
     let odds = p / (1.0 - p);
+    // ln Pr[Bin = j + 1] / Pr[Bin = j]. The tail from j + 1 on is smaller than that from j on by
+    // at least this, because the ratios fall.
+    let ratio = |j: u64| libm::log(odds * (g - j as f64) / (j as f64 + 1.0));
     let (mut low, mut high) = (0, limit);
-    let mut next = g * p + libm::sqrt(-2.0 * ln_share * g * p * (1.0 - p));
+    let mut next = pool_guess(g, p, ln_share);
     while low < high {
         let middle = (libm::ceil(next.max(0.0)) as u64).clamp(low, high - 1);
         let excess = ln_binomial_above(group, p, middle) - ln_share;
+        let slope = ratio(middle + 1);
         if excess <= 0.0 {
             high = middle;
+            if excess > ratio(middle) {
+                low = middle;
+            }
         } else {
             low = middle + 1;
+            if excess <= -slope {
+                high = low;
+            }
         }
         // Far out the tail falls like its first term, whose ratio to the next is known.
-        let j = middle as f64 + 1.0;
-        let slope = libm::log(odds * (g - j) / (j + 1.0)).min(-1e-3);
-        next = middle as f64 - excess / slope;
+        next = middle as f64 - excess / slope.min(-1e-3);
     }
     high
+}
+
+/// About where ln Pr[Bin(G, p) > J] is `ln_share`, for shares far below 1: two steps from
+/// Bernstein's bound towards the saddle-point form of the tail.
+fn pool_guess(g: f64, p: f64, ln_share: f64) -> f64 {
+    const TWO_PI: f64 = 2.0 * core::f64::consts::PI;
+    let (mean, q) = (g * p, 1.0 - p);
+    let room = (-ln_share).max(0.0);
+    // The first term of the tail.
+    let mut first = mean + libm::sqrt(2.0 * mean * q * room) + room / 3.0 + 1.0;
+    for _ in 0..2 {
+        first = first.min(g - 0.5);
+        let rest = g - first;
+        let deviance = first * libm::log(first / mean) + rest * libm::log(rest / (g * q));
+        let ratio = (p / q * rest / (first + 1.0)).min(1.0 - 1e-9);
+        let sum = (1.0 - ratio) * (1.0 - ratio) * TWO_PI * first * rest / g;
+        first -= (-deviance - 0.5 * libm::log(sum) - ln_share) / libm::log(ratio);
+    }
+    first - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+
+    #[test]
+    fn pools_are_the_least_that_suffice() {
+        let mut random = Digest(3);
+        for _ in 0..20_000 {
+            random = Digest(random.word(1));
+            let unit = |word: u64| random.word(word) as f64 / 18446744073709551616.0;
+            let group = libm::exp2(30.0 * unit(2)) as u64;
+            let (p, ln_share) = (libm::exp2(-20.0 * unit(3)), -1.0 - 60.0 * unit(4));
+            let limit = group - (unit(5) * group as f64 / 4.0) as u64;
+            let pool = least_pool(group, p, ln_share, limit);
+            let suffices = |pool| ln_binomial_above(group, p, pool) <= ln_share;
+            let context = (group, p, ln_share, limit, pool);
+            assert!(pool == limit || suffices(pool), "{context:?}");
+            assert!(pool == 0 || !suffices(pool - 1), "{context:?}");
+        }
+    }
 }

@@ -5,7 +5,8 @@
 //! just below what the rate allows). In a frame of r, B, L and S, each level has a threshold W and
 //! the least pool J that its share of Po allows. The levels depend on each other only through that
 //! share and the widths of pointers. So every frame is first estimated with equal shares of Po,
-//! and only the best few are completed exactly.
+//! near the levels of a frame whose buckets are as full, and only the best few are completed
+//! exactly.
 
 use alloc::vec::Vec;
 
@@ -76,31 +77,34 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
     if !sensible {
         return None;
     }
-    let judge = |&(fingerprint, places): &Split, buckets: f64, groups: f64| {
-        let frame = frame(demand, fingerprint, places, buckets, groups)?;
-        Some(Levels::new(demand, frame)?.even_shares())
+    let levels = |&(fingerprint, places): &Split, buckets: f64, groups: f64| {
+        Levels::new(demand, frame(demand, fingerprint, places, buckets, groups)?)
     };
     let plain: Vec<(Split, f64, Bid)> = splits(demand, rate)
         .filter_map(|split| {
             let least = libm::ceil(split.1 / f64::from(MAX_LOCATIONS));
-            Some((split, least, judge(&split, least, 1.0)?))
+            Some((split, least, levels(&split, least, 1.0)?.even_shares()))
         })
         .collect();
     // Groups and more buckets save less than the pointers take, and where groups are tried these
     // take less than half a bit for each key.
     let hopeless = plain.iter().map(|plain| plain.2.0).min()? + demand.sized_keys() / 2;
-    let mut bids: Vec<Bid> = Vec::new();
-    for (split, least, plain) in &plain {
-        if plain.0 > hopeless && *least > SMALLEST_GROUP {
-            continue;
-        }
-        let grouped =
-            group_numbers(demand, *least).filter_map(|groups| judge(split, *least, groups));
-        let best = grouped.fold(*plain, lesser);
-        bids.push(best);
+    let hopeful = plain.iter().filter(|plain| plain.2.0 <= hopeless || plain.1 <= SMALLEST_GROUP);
+    let grouped: Vec<_> = hopeful
+        .map(|(split, least, plain)| {
+            let near = |groups| Some(levels(split, *least, groups)?.even_shares_near(&plain.1));
+            (split, *least, group_numbers(demand, *least).filter_map(near).fold(*plain, lesser))
+        })
+        .collect();
+    let mut bids: Vec<Bid> = grouped.iter().map(|grouped| grouped.2).collect();
+    // Finer groups save at most a bit of each pointer.
+    let hopeless = bids.iter().map(|bid| bid.0).min()? + demand.sized_keys() / 16;
+    for (split, least, best) in grouped.iter().filter(|grouped| grouped.2.0 <= hopeless) {
         let finer = finer_groups(demand, best.1.groups as f64);
-        bids.extend(finer.filter_map(|groups| judge(split, *least, groups)));
-        bids.extend(more_buckets(*least).filter_map(|buckets| judge(split, buckets, 1.0)));
+        let near = |groups| Some(levels(split, *least, groups)?.even_shares_near(&best.1));
+        bids.extend(finer.filter_map(near));
+        let more = |buckets| Some(levels(split, buckets, 1.0)?.even_shares());
+        bids.extend(more_buckets(*least).filter_map(more));
     }
     bids.sort_by_key(|bid| bid.0);
     bids.dedup();

@@ -150,7 +150,7 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
             fit(&demand, bits).ok_or_else(|| too_few(bits))
         }
     }?;
-    Ok(RankParams::of(&layout, keys)?)
+    Ok(RankParams::laid_out(layout, keys.max(1))?)
 }
 
 /// What a table with these params will do when it holds `keys` keys, after growing if it must.

@@ -325,8 +325,8 @@ impl Blocks {
     pub(super) fn for_each(&self, part: Part, take: &mut dyn FnMut(u64, u64)) {
         let place = self.cut.place_of(part.first);
         let (block, shape) = (self.block(place.block), self.shape());
-        let first = self.cut.print_of(place);
-        let spot = Any::spot(block, shape, self.cut.location_of(place));
+        let (first, location) = (self.cut.print_of(place), self.cut.location_of(place));
+        let spot = self.machine.spot(self.words.as_slice(), &self.cut, place.block, location);
         if spot.is_behind() {
             return self.back.for_each(self.part_behind(place, part), take);
         }

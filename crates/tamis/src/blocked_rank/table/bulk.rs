@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::super::place::Cut;
-use super::back::FULL;
+use super::back::{Back, FULL};
 use super::blocks::Blocks;
 use super::pass;
 use crate::address::identity;
@@ -13,96 +13,133 @@ use crate::bits::with_room;
 use crate::digest::Digest;
 use crate::entry::Entry;
 use crate::spec::Full;
+use crate::threads::for_each;
+
+/// With fewer entries a second thread costs more than it saves.
+const FEW: usize = 10_000;
 
 impl Blocks {
-    /// Fills empty blocks with the identities of digests. Each of `threads` threads has a part of
-    /// the blocks to itself.
+    /// Fills empty blocks with the identities of digests.
     pub(super) fn fill_with(&mut self, digests: &[Digest], threads: usize) -> Result<(), Full> {
-        let Self { cut, spread, words, .. } = &mut *self;
-        let (cut, spread, universe) = (&*cut, &*spread, cut.universe());
+        let universe = self.cut.universe();
         let entry =
-            |digest: &Digest| Entry { identity: identity(*digest, universe), value: 0, count: 1 };
-        let is_sorted = digests.is_sorted_by_key(|digest| digest.0);
-        let fill = |words: &mut [u64], from: u64| {
-            let end = from + words.len() as u64 / u64::from(cut.shape.words);
-            let before = |block| digests.partition_point(|&one| cut.place(one).block < block);
-            let sorted;
-            let own = if is_sorted {
-                &digests[before(from)..before(end)]
-            } else {
-                sorted = in_order(digests, cut, from..end)?;
-                &sorted
-            };
-            pass::fill((cut, spread), (words, from), own.iter().map(entry), usize::MAX)
-        };
-        let block_words = cut.shape.words as usize;
-        let share = (words.len() / block_words).div_ceil(threads);
+            |digest: Digest| Entry { identity: identity(digest, universe), value: 0, count: 1 };
+        if digests.is_sorted_by_key(|digest| digest.0) {
+            return self.fill_parts(threads, 1, |cut, blocks| {
+                let before = |block| digests.partition_point(|&one| cut.place(one).block < block);
+                digests[before(blocks.start)..before(blocks.end)].iter().copied().map(entry)
+            });
+        }
+        let blocks = self.words.len() as u64 / u64::from(self.cut.shape.words);
+        let lots = Lots::new(&self.cut, blocks, digests, threads)?;
+        self.fill_parts(threads, 1 << lots.shift, |_, blocks| lots.in_order(blocks).map(entry))
+    }
+
+    /// Fills empty blocks with entries of their own identities, which are in order.
+    fn fill_with_entries(&mut self, entries: &[Entry], threads: usize) -> Result<(), Full> {
+        let threads = if entries.len() < FEW { 1 } else { threads };
+        self.fill_parts(threads, 1, |cut, blocks| {
+            let block = |entry: &Entry| cut.place_of(entry.identity).block;
+            let before = |number| entries.partition_point(|entry| block(entry) < number);
+            entries[before(blocks.start)..before(blocks.end)].iter().copied()
+        })
+    }
+
+    /// Fills empty blocks, and those behind them. Each of `threads` threads has a part of the
+    /// blocks to itself, which is a multiple of `multiple` blocks; `own` has the entries of a
+    /// part, in order.
+    fn fill_parts<I: Iterator<Item = Entry>>(
+        &mut self,
+        threads: usize,
+        multiple: usize,
+        own: impl Fn(&Cut, Range<u64>) -> I + Sync,
+    ) -> Result<(), Full> {
+        let Self { cut, spread, words, .. } = &mut *self;
+        let (cut, spread, block_words) = (&*cut, &*spread, cut.shape.words as usize);
+        let share = (words.len() / block_words).div_ceil(threads).next_multiple_of(multiple);
         let parts = words.as_mut_slice().chunks_mut(share * block_words);
-        let parts = parts.zip((0..).step_by(share));
-        #[cfg(not(feature = "std"))]
-        let parts = parts.map(|(words, from)| fill(words, from));
-        #[cfg(feature = "std")]
-        let parts = side_by_side(parts, &fill);
-        let mut refused = Vec::new();
-        for part in parts {
-            refused.extend(part?);
+        let mut parts: Vec<_> = parts.zip((0..).step_by(share)).map(|part| (part, None)).collect();
+        for_each(threads.min(parts.len()), parts.iter_mut(), |((words, from), refused)| {
+            let end = *from + (words.len() / block_words) as u64;
+            let entries = own(cut, *from..end);
+            *refused = Some(pass::fill((cut, spread), (words, *from), entries, usize::MAX));
+        });
+        let mut all: Vec<Entry> = Vec::new();
+        for refused in parts.into_iter().filter_map(|(_, refused)| refused) {
+            all.extend(refused?);
         }
         // (Stable, because that is quick where parts are in order.)
-        refused.sort_by_key(|entry: &Entry| entry.identity);
-        self.back.fill(refused)
+        all.sort_by_key(|entry| entry.identity);
+        match &mut self.back {
+            Back::Blocks(blocks) => blocks.fill_with_entries(&all, threads),
+            list @ Back::List(_) => list.fill(all),
+        }
     }
 }
 
-/// The most lots of [`in_order`]: few enough that dealing out does not wait for memory.
+/// The most lots: few enough that dealing out does not wait for memory.
 const MOST_LOTS: u64 = 2048;
 
-/// The digests of some blocks, in order: dealt out to lots of neighbouring blocks, which are then
-/// sorted one by one.
-fn in_order(digests: &[Digest], cut: &Cut, blocks: Range<u64>) -> Result<Vec<Digest>, Full> {
-    let count = blocks.end - blocks.start;
-    let shift = (count / MOST_LOTS + 1).next_power_of_two().ilog2();
-    let lot = |digest: &Digest| {
-        let block = cut.place(*digest).block.wrapping_sub(blocks.start);
-        (block < count).then_some((block >> shift) as usize)
-    };
-    let mut ends = vec![0; (count >> shift) as usize + 1];
-    digests.iter().filter_map(lot).for_each(|lot| ends[lot] += 1);
-    let mut all = 0;
-    for end in &mut ends {
-        (*end, all) = (all, all + *end);
-    }
-    let mut sorted = with_room(all as u64).map_err(|_| FULL)?;
-    sorted.resize(all, Digest(0));
-    for digest in digests {
-        if let Some(lot) = lot(digest) {
-            sorted[ends[lot]] = *digest;
-            ends[lot] += 1;
-        }
-    }
-    let mut start = 0;
-    for end in ends {
-        sorted[start..end].sort_unstable_by_key(|digest| digest.0);
-        start = end;
-    }
-    Ok(sorted)
+/// Digests dealt out to lots of neighbouring blocks, each thread its share of the digests.
+struct Lots {
+    /// A lot has 2^`shift` blocks.
+    shift: u32,
+    dealt: Vec<Dealt>,
 }
 
-/// Calls `fill` with each of some parts, on a thread of its own.
-#[cfg(feature = "std")]
-fn side_by_side<'a, T: Send>(
-    parts: impl Iterator<Item = (&'a mut [u64], u64)>,
-    fill: &(impl Fn(&mut [u64], u64) -> T + Sync),
-) -> Vec<T> {
-    let mut parts: Vec<_> = parts.map(|part| (part, None)).collect();
-    std::thread::scope(|scope| {
-        let mut rest = parts.iter_mut();
-        let first = rest.next();
-        for ((words, from), result) in rest {
-            scope.spawn(move || *result = Some(fill(words, *from)));
-        }
-        if let Some(((words, from), result)) = first {
-            *result = Some(fill(words, *from));
-        }
-    });
-    parts.into_iter().filter_map(|(_, result)| result).collect()
+/// Digests by lot, and where each lot ends.
+struct Dealt {
+    digests: Vec<Digest>,
+    ends: Vec<usize>,
+}
+
+impl Lots {
+    fn new(cut: &Cut, blocks: u64, digests: &[Digest], threads: usize) -> Result<Self, Full> {
+        let shift = (blocks / MOST_LOTS + 1).next_power_of_two().ilog2();
+        let lots = (blocks >> shift) as usize + 1;
+        let lot = |digest: &Digest| (cut.place(*digest).block >> shift) as usize;
+        let share = digests.len().div_ceil(threads).max(1);
+        let mut shares: Vec<_> = digests.chunks(share).map(|own| (own, None)).collect();
+        for_each(threads.min(shares.len()), shares.iter_mut(), |(own, dealt)| {
+            *dealt = deal(own, lots, lot);
+        });
+        let dealt = shares.into_iter().map(|(_, dealt)| dealt).collect::<Option<_>>();
+        Ok(Self { shift, dealt: dealt.ok_or(FULL)? })
+    }
+
+    /// The digests of some blocks, in order. These blocks are whole lots.
+    fn in_order(&self, blocks: Range<u64>) -> impl Iterator<Item = Digest> {
+        let lots = blocks.start >> self.shift..blocks.end.div_ceil(1 << self.shift);
+        lots.flat_map(|lot| {
+            let lot = lot as usize;
+            let mut own = Vec::new();
+            for Dealt { digests, ends } in &self.dealt {
+                let start = if lot == 0 { 0 } else { ends[lot - 1] };
+                own.extend_from_slice(&digests[start..ends[lot]]);
+            }
+            own.sort_unstable_by_key(|digest| digest.0);
+            own
+        })
+    }
+}
+
+/// Deals digests out to `lots` lots; `None` if there is no memory.
+fn deal(digests: &[Digest], lots: usize, lot: impl Fn(&Digest) -> usize) -> Option<Dealt> {
+    let mut ends = vec![0; lots];
+    for digest in digests {
+        ends[lot(digest)] += 1;
+    }
+    let mut all = 0;
+    for end in &mut ends {
+        // For now this is where a lot begins; dealing moves it to its end.
+        (*end, all) = (all, all + *end);
+    }
+    let mut dealt = with_room(all as u64).ok()?;
+    dealt.resize(all, Digest(0));
+    for digest in digests {
+        let next = &mut ends[lot(digest)];
+        dealt[*next] = *digest;
+        *next += 1;
+    }
+    Some(Dealt { digests: dealt, ends })
 }
