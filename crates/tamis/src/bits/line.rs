@@ -1,6 +1,7 @@
 //! One cache line of words, and the views of lines as words and as little-endian bytes.
 #![allow(unsafe_code)] // The casts between plain integer views; each block says why it is sound.
 
+use alloc::alloc::{Layout, alloc_zeroed};
 use alloc::vec::Vec;
 use core::{mem, slice};
 
@@ -30,6 +31,23 @@ impl Line {
 
 const _: () =
     assert!(mem::size_of::<Line>() == Line::BYTES && mem::align_of::<Line>() == Line::BYTES);
+
+/// `len` lines of zeros, from an allocator that may have them without writing them; `None` if it
+/// has not.
+pub(super) fn zeroed(len: usize) -> Option<Vec<Line>> {
+    let layout = Layout::array::<Line>(len).ok()?;
+    if layout.size() == 0 {
+        return Some(Vec::new());
+    }
+    // SAFETY: the size is not 0.
+    let lines: *mut Line = unsafe { alloc_zeroed(layout) }.cast();
+    if lines.is_null() {
+        return None;
+    }
+    // SAFETY: the allocator of all vectors made the block with the layout of `len` lines, and
+    // zeros are lines.
+    Some(unsafe { Vec::from_raw_parts(lines, len, len) })
+}
 
 /// The lines as one slice of words.
 #[inline]
