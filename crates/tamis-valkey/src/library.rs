@@ -47,8 +47,12 @@ fn params(universe: u64, keys: u64) -> Option<AnyParams> {
     // The longest fingerprints, and of these the fewest buckets.
     let (buckets, locations, fingerprint) =
         cuts.min_by_key(|&(buckets, locations, fingerprint)| {
-            (buckets * locations / 2 > keys, wanted - fingerprint, 64 - locations)
+            (buckets.saturating_mul(locations) / 2 > keys, wanted - fingerprint, 64 - locations)
         })?;
+    // A universe that came from elsewhere may have no cut that is near.
+    if buckets.saturating_mul(locations) > keys.saturating_mul(64) + 1024 {
+        return None;
+    }
     let fixed =
         [("buckets", buckets), ("locations", locations), ("fingerprint", fingerprint.into())];
     let capacity = keys.min(4 * buckets * locations);
