@@ -457,7 +457,7 @@ const RUNNERS: [Runner; COMMANDS.len()] = runners!(0 1 2 3 4 5 6 7 8 9 10 11 12 
     17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33);
 
 /// What is large enough to look how much memory is left.
-const LARGE: u64 = 1 << 16;
+const LARGE: u64 = 1 << 20;
 
 /// Bytes that are left below the server's `maxmemory`.
 fn room_left() -> u64 {

@@ -12,7 +12,8 @@ fn words(words: &[&str]) -> Vec<Vec<u8>> {
 /// Sends all, and expects this of each.
 fn expect(client: &mut Client, commands: &[Vec<Vec<u8>>], reply: i64) {
     for (said, command) in client.pipeline(commands).iter().zip(commands) {
-        let command = || command.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>();
+        let command =
+            || command.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>();
         assert!(!said.is_error() && said.int() == reply, "{:?}: {said}", command());
     }
 }
@@ -35,7 +36,8 @@ fn keys_come_and_go_for_ever() {
             assert_eq!(client.say(reserve).to_string(), "OK");
         }
         let mut window: Vec<usize> = (0..1_500).collect();
-        let add: Vec<_> = window.iter().map(|n| words(&["CF.ADD", "w", &format!("i{n}")])).collect();
+        let add: Vec<_> =
+            window.iter().map(|n| words(&["CF.ADD", "w", &format!("i{n}")])).collect();
         expect(&mut client, &add, 1);
         for start in (1_500..1_500 + pairs).step_by(1_000) {
             let mut commands = Vec::new();
@@ -64,7 +66,9 @@ fn keys_come_and_go_for_ever() {
         expect(&mut client, &add, 1);
         let used = |client: &mut Client, key: &str| client.send(&["MEMORY", "USAGE", key]).int();
         let (now, fresh) = (used(&mut client, "w"), used(&mut client, "fresh"));
-        println!("{kind:?} {reserve:?}: {pairs} pairs, {now} bytes, {fresh} when fresh, {wrong} wrong");
+        println!(
+            "{kind:?} {reserve:?}: {pairs} pairs, {now} bytes, {fresh} when fresh, {wrong} wrong"
+        );
         assert!(now * 2 <= fresh * 3, "{now} bytes, {fresh} when fresh");
         assert_eq!(client.say("TAMIS.INFO w").field("layers").elements().len(), 1);
         assert_eq!(client.say("TAMIS.INFO w").field("keys").int(), 1_500);
@@ -126,7 +130,11 @@ fn small_filters_are_small() {
             let before = used_memory(&mut client);
             let filters = 20_000;
             let commands: Vec<_> = (0..filters)
-                .map(|n| make.split(' ').map(|word| word.replace("KEY", &format!("k{n}")).into_bytes()).collect())
+                .map(|n| {
+                    make.split(' ')
+                        .map(|word| word.replace("KEY", &format!("k{n}")).into_bytes())
+                        .collect()
+                })
                 .collect();
             for part in commands.chunks(1_000) {
                 assert!(client.pipeline(part).iter().all(|reply| !reply.is_error()));
@@ -135,7 +143,7 @@ fn small_filters_are_small() {
             let usage = client.say("MEMORY USAGE k7").int();
             println!("{kind:?} {make}: {usage} bytes, {each} by used_memory");
             assert!(usage <= most && each <= most, "{make}: {usage} and {each} bytes");
-            client.say("FLUSHALL");
+            client.say("FLUSHALL SYNC");
         }
     }
 }
@@ -173,7 +181,10 @@ fn the_cap_holds_on_every_way_in() {
         from.say("CF.RESERVE c 100000");
         for start in (0..200_000).step_by(1_000) {
             let commands: Vec<_> = (start..start + 1_000)
-                .flat_map(|n| [("BF.ADD", "b"), ("CF.ADD", "c")].map(|(add, key)| words(&[add, key, &n.to_string()])))
+                .flat_map(|n| {
+                    [("BF.ADD", "b"), ("CF.ADD", "c")]
+                        .map(|(add, key)| words(&[add, key, &n.to_string()]))
+                })
                 .collect();
             from.pipeline(&commands);
         }
@@ -188,7 +199,9 @@ fn the_cap_holds_on_every_way_in() {
                 assert!(iterator != "0", "{key} came in whole");
                 let load = format!("{family}.LOADCHUNK");
                 let data = reply.elements()[1].bytes();
-                said = to.send(&[load.as_bytes(), key.as_bytes(), iterator.as_bytes(), data]).to_string();
+                said = to
+                    .send(&[load.as_bytes(), key.as_bytes(), iterator.as_bytes(), data])
+                    .to_string();
             }
             assert!(said.contains(limit), "{key}: {said}");
             let file = from.send(&["TAMIS.DUMP", key]);

@@ -112,6 +112,12 @@ impl Attack {
     fn prove(&mut self, key: &[u8]) {
         let client = &mut self.client;
         let info = client.send(&[b"TAMIS.INFO".as_slice(), key]);
+        if info.to_string().contains("still being loaded") {
+            // The beginning of one, which can be saved too.
+            assert!(!client.send(&[b"DUMP".as_slice(), key]).is_error());
+            client.send(&[b"DEL".as_slice(), key]);
+            return;
+        }
         assert!(!info.is_error(), "{info}");
         for (number, layer) in info.field("layers").elements().iter().enumerate() {
             let (number, mut ids) = (number.to_string(), Vec::new());

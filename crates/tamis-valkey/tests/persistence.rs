@@ -50,7 +50,10 @@ fn old_payloads_are_read() {
         }
         for (key, payload, _) in GOLDEN {
             let now = client.send(&["DUMP", key]).bytes().to_vec();
-            if kind == Kind::Redis && std::env::var_os("TAMIS_GOLDEN").is_some() {
+            if std::env::var_os("TAMIS_GOLDEN").is_some() {
+                if kind != Kind::Redis {
+                    continue;
+                }
                 let path = format!("{}/tests/golden/{key}.dump", env!("CARGO_MANIFEST_DIR"));
                 std::fs::write(path, &now).unwrap();
                 continue;
@@ -184,7 +187,7 @@ fn large_filters_travel_in_chunks() {
         assert_eq!(send(last), "-ERR invalid offset - no link found");
         assert_eq!(send(first), "OK");
         assert_eq!(send(first), "OK", "the same again");
-        let beyond = (first.0.clone() + "0", first.1.clone());
+        let beyond = (first.0.clone() + "000", first.1.clone());
         assert_eq!(send(&beyond), "-ERR invalid chunk - Too big for current filter");
         for chunk in middle {
             assert_eq!(send(chunk), "OK");

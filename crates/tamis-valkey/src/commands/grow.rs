@@ -107,7 +107,8 @@ pub(super) fn build(call: &Call<'_>, filter: &mut Filter, part: Part) -> Result<
     let refusal = |first: bool, other: &'static str| -> Refusal {
         if first { "ERR Insufficient memory to create filter".into() } else { other.into() }
     };
-    let room = memory::ask(bytes).and_then(|()| call.room_below_maxmemory(bytes));
+    let now = if matches!(part, Part::Layer(_)) { bytes } else { 0 };
+    let room = memory::ask(bytes).and_then(|()| call.room_below_maxmemory(now));
     let (built, refusal) = match (filter, part) {
         (Filter::Set(set), Part::Layer(plan)) => {
             let first = set.layers().is_empty();
