@@ -29,8 +29,8 @@ use crate::value::Filter;
 const FILTER: [u8; 8] = *b"TAMISVK2";
 /// The announcement of a layer or a table.
 const PART: [u8; 8] = *b"TAMISVL2";
-/// Bytes of a chunk in a rewritten log and in SCANDUMP: copied in less than a millisecond.
-pub(crate) const CHUNK: usize = 1 << 20;
+/// Bytes of a chunk in a rewritten log and in SCANDUMP: checked in about a millisecond.
+pub(crate) const CHUNK: usize = 1 << 18;
 /// In place of a kind.
 const SORTED: u16 = 0;
 const ENCODED: u16 = u16::MAX;

@@ -116,8 +116,9 @@ impl Leaf {
         Ok(leaf)
     }
 
-    /// The leaf that these words are, if they are one.
-    pub(super) fn of_words(words: &[u64]) -> Option<Self> {
+    /// The leaf that these words are, if they are one, with the identity behind its last and the
+    /// sum of its counts.
+    pub(super) fn of_words(words: &[u64]) -> Option<(Self, u64, u64)> {
         let leaf = Self(words.into());
         let (&head, distinct) = (words.first()?, leaf.distinct());
         let (low, wide) = (leaf.low(), leaf.wide());
@@ -131,18 +132,24 @@ impl Leaf {
         if !fits {
             return None;
         }
-        let ones: usize = (1..words.len()).map(|at| leaf.high(at).count_ones() as usize).sum();
-        if ones != distinct {
-            return None;
-        }
-        let mut next = 0;
-        for (identity, _) in leaf.items() {
-            if identity < next || identity >> MOST_BITS != 0 {
-                return None;
+        let (mut cell, mut rank, mut next, mut keys) = (leaf.bits(), 0, 0, 0u64);
+        for word in 1..words.len() {
+            let mut ones = leaf.high(word);
+            while ones != 0 {
+                if rank == distinct {
+                    return None;
+                }
+                let high = (64 * (word - 1) + ones.trailing_zeros() as usize - rank) as u64;
+                cell -= low + wide;
+                let identity = high << low | get(words, cell, low);
+                if identity < next || high >> (MOST_BITS as usize - low) != 0 {
+                    return None;
+                }
+                keys = keys.saturating_add(get(words, cell + low, wide) + 1);
+                (next, rank, ones) = (identity + 1, rank + 1, ones & (ones - 1));
             }
-            next = identity + 1;
         }
-        Some(leaf)
+        (rank == distinct).then_some((leaf, next, keys))
     }
 
     /// The bits of high parts in a word.
@@ -360,7 +367,9 @@ mod tests {
                     if step % 50 == 0 {
                         assert!(leaf.items().eq(model.iter().map(|(&i, &c)| (i, c))));
                         if !model.is_empty() {
-                            let read = Leaf::of_words(leaf.words()).unwrap();
+                            let (read, behind, keys) = Leaf::of_words(leaf.words()).unwrap();
+                            assert_eq!(behind - 1, *model.keys().last().unwrap());
+                            assert_eq!(keys, model.values().sum::<u64>());
                             assert_eq!(read.0, leaf.0);
                         }
                     }
@@ -377,7 +386,7 @@ mod tests {
         for at in 0..leaf.words().len() * 64 {
             let mut words = leaf.words().to_vec();
             words[at / 64] ^= 1 << (at % 64);
-            let Some(mut changed) = Leaf::of_words(&words) else { continue };
+            let Some((mut changed, ..)) = Leaf::of_words(&words) else { continue };
             let items: Vec<Item> = changed.items().collect();
             assert!(items.is_sorted_by(|a, b| a.0 < b.0));
             for &(identity, count) in &items {

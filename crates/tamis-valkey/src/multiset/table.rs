@@ -178,7 +178,9 @@ impl Table {
         memory::ask(NODE)?;
         let (low, high) = items.split_at_mut(MOST / 2);
         let middle = high[0].0;
-        high.iter_mut().for_each(|(identity, _)| *identity -= middle);
+        for (identity, _) in high.iter_mut() {
+            *identity -= middle;
+        }
         let (low, high) = (Leaf::of(low, middle)?, Leaf::of(high, span - middle)?);
         self.replace(start, low);
         self.push(start + middle, high);
@@ -277,16 +279,11 @@ impl Table {
         words: &[u64],
         end: u64,
     ) -> Result<Option<u64>, NoMemory> {
-        let Some(mut leaf) = Leaf::of_words(words) else { return Ok(None) };
-        let (mut last, mut keys) = (0, 0u64);
-        for (identity, count) in leaf.items() {
-            last = identity;
-            keys = keys.saturating_add(count);
-        }
-        let behind = start.checked_add(last + 1).filter(|&behind| behind <= end.min(self.universe));
+        let Some((mut leaf, last, keys)) = Leaf::of_words(words) else { return Ok(None) };
+        let behind = start.checked_add(last).filter(|&behind| behind <= end.min(self.universe));
         let Some(behind) = behind else { return Ok(None) };
         if leaf.is_roomy() {
-            leaf = Leaf::of(&collect(leaf.items(), leaf.distinct())?, last + 1)?;
+            leaf = Leaf::of(&collect(leaf.items(), leaf.distinct())?, last)?;
         }
         memory::ask(NODE)?;
         self.distinct += leaf.distinct() as u64;
@@ -384,7 +381,7 @@ mod tests {
                 for _ in 0..6_000 {
                     let identity = draw() % narrow;
                     if draw() % 8 < if round % 2 == 0 { 7 } else { 1 } {
-                        let copies = if draw() % 50 == 0 { draw() % 1000 + 1 } else { 1 };
+                        let copies = if draw().is_multiple_of(50) { draw() % 1000 + 1 } else { 1 };
                         let new = table.add(identity, copies).unwrap();
                         assert_eq!(new, !model.contains_key(&identity));
                         *model.entry(identity).or_insert(0) += copies;
@@ -418,7 +415,9 @@ mod tests {
             let mut table = Table::new(Plan { universe, most: universe });
             let fresh = |keys: &[u64]| {
                 let mut fresh = Table::new(Plan { universe, most: universe });
-                keys.iter().for_each(|&key| assert!(fresh.add(key, 1).is_ok()));
+                for &key in keys {
+                    assert!(fresh.add(key, 1).is_ok());
+                }
                 fresh.memory()
             };
             for &key in &keys {

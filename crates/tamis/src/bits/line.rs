@@ -2,8 +2,9 @@
 #![allow(unsafe_code)] // The casts between plain integer views; each block says why it is sound.
 
 use alloc::alloc::{Layout, alloc_zeroed};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::{mem, slice};
+use core::{mem, ptr, slice};
 
 /// 64 bytes on a 64-byte boundary: what one memory access fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +45,10 @@ pub(super) fn zeroed(len: usize) -> Option<Vec<Line>> {
     if lines.is_null() {
         return None;
     }
-    // SAFETY: the allocator of all vectors made the block with the layout of `len` lines, and
-    // zeros are lines.
-    Some(unsafe { Vec::from_raw_parts(lines, len, len) })
+    let lines = ptr::slice_from_raw_parts_mut(lines, len);
+    // SAFETY: the allocator of all boxes made the block with the layout of `len` lines, and zeros
+    // are lines.
+    Some(unsafe { Box::from_raw(lines) }.into_vec())
 }
 
 /// The lines as one slice of words.
