@@ -20,21 +20,21 @@ use valkey_module::raw::{
     RedisModuleKey, RedisModuleString, RedisModuleType, RedisModuleTypeMethods,
 };
 
+use crate::asked::Family;
 use crate::commands::{COMMANDS, Command};
 use crate::memory::{self, NoMemory};
 use crate::reply::{Answer, Refusal, Reply};
-use crate::scaling::{Family, Scaling};
 use crate::settings::{self, Number, Rate};
 use crate::syntax::{self, Type};
-use crate::value::{ALIVE, Value};
+use crate::value::{ALIVE, Filter, Value};
 use crate::{aged, files};
 
 /// The name and the version that clients look for before they use these commands: those of
 /// RedisBloom.
 const NAME: &CStr = c"bf";
-const VERSION: c_int = 20800;
+const VERSION: c_int = 80000;
 /// The version of what RDB files hold.
-const ENCODING: c_int = 1;
+const ENCODING: c_int = 2;
 /// Filters up to this size are moved when the server defragments: larger arrays do not share pages
 /// with others.
 const MOVED: u64 = 1 << 14;
@@ -101,6 +101,10 @@ unsafe fn block(size: usize) -> *mut u8 {
     }
 }
 
+/// Blocks from this size on are zeroed by the system, page by page when they are used.
+#[cfg_attr(test, allow(dead_code))]
+const LAZY: usize = 1 << 20;
+
 /// What every allocator that the server may be built with aligns to.
 #[cfg_attr(test, allow(dead_code))]
 const ALIGNED: usize = 8;
@@ -125,6 +129,28 @@ unsafe impl GlobalAlloc for ServerMemory {
             let aligned = block.add(align - block.addr() % align);
             aligned.cast::<*mut u8>().sub(1).write(block);
             aligned
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as in `alloc`. Of a large block that the server has just had, and has again, it
+        // gets zeros from the system, which costs nothing until they are written.
+        unsafe {
+            let address = self.alloc(layout);
+            if address.is_null() {
+                return address;
+            }
+            let (size, align) = (layout.size(), layout.align());
+            let lazy = size >= LAZY && align > ALIGNED && DEFRAG.load(Relaxed).is_null();
+            if let Some(calloc) = raw::RedisModule_Calloc.filter(|_| lazy) {
+                self.dealloc(address, layout);
+                let block: *mut u8 = calloc(1, size + align).cast();
+                let aligned = block.add(align - block.addr() % align);
+                aligned.cast::<*mut u8>().sub(1).write(block);
+                return aligned;
+            }
+            address.write_bytes(0, size);
+            address
         }
     }
 
@@ -242,6 +268,16 @@ impl<'a> Call<'a> {
         // SAFETY: the server did not take it.
         drop(unsafe { Box::from_raw(value) });
         Err("ERR could not create filter".into())
+    }
+
+    /// Whether as many bytes more stay below the server's `maxmemory`. It is asked only for many:
+    /// before every command the server looks for itself.
+    pub(crate) fn room_below_maxmemory(&self, bytes: u64) -> Result<(), NoMemory> {
+        if bytes < LARGE || self.is_replay() || room_left() >= bytes {
+            Ok(())
+        } else {
+            Err(NoMemory)
+        }
     }
 
     /// Sends this very command to replicas and to the AOF.
@@ -423,6 +459,32 @@ macro_rules! runners {
 const RUNNERS: [Runner; COMMANDS.len()] = runners!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
     17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40);
 
+/// What is large enough to look how much memory is left.
+const LARGE: u64 = 1 << 20;
+
+/// Bytes that are left below the server's `maxmemory`.
+fn room_left() -> u64 {
+    let ctx = ptr::null_mut();
+    let info = server!(RedisModule_GetServerInfo(ctx, c"memory".as_ptr()));
+    let field = |name: &CStr| {
+        let mut error = OK;
+        server!(RedisModule_ServerInfoGetFieldUnsigned(info, name.as_ptr(), &raw mut error))
+    };
+    let (used, most) = (field(c"used_memory"), field(c"maxmemory"));
+    server!(RedisModule_FreeServerInfo(ctx, info));
+    if most == 0 { u64::MAX } else { most.saturating_sub(used) }
+}
+
+/// The bytes that a value may take which is being loaded: any number if it comes from a file or
+/// from a primary, which have made it already.
+pub(crate) fn limit_on_loading() -> u64 {
+    let flags = server!(RedisModule_GetContextFlags(ptr::null_mut())) as c_uint;
+    let made = raw::REDISMODULE_CTX_FLAGS_LOADING
+        | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING
+        | raw::REDISMODULE_CTX_FLAGS_SLAVE;
+    if flags & made != 0 { u64::MAX } else { settings::FILTER_BYTES.get().min(room_left()) }
+}
+
 static SAVES_ALL: AtomicBool = AtomicBool::new(false);
 
 /// Whether the server is writing a whole file, to the disk or to a replica, in this process. If
@@ -469,12 +531,17 @@ impl Stream {
 
     /// The next string, if there is one, and memory for it.
     pub(crate) fn take(self) -> Option<Loaded> {
-        if server!(RedisModule_IsIOError(self.0)) != 0 {
+        if self.is_broken() {
             return None;
         }
         let mut len = 0;
         let data = server!(RedisModule_LoadStringBuffer(self.0, &raw mut len));
         (!data.is_null()).then_some(Loaded { data, len })
+    }
+
+    /// Whether reading has failed.
+    pub(crate) fn is_broken(self) -> bool {
+        server!(RedisModule_IsIOError(self.0)) != 0
     }
 
     /// Makes what the server is writing fail. Modules have no call for this. But writing a command
@@ -570,8 +637,8 @@ unsafe extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) 
     guarded((), || {
         // SAFETY: the server hands us a value of our type.
         let value = unsafe { &*value.cast::<Value>() };
-        for layer in value.filter().map(Scaling::layers).unwrap_or_default() {
-            let id = layer.content_id().0.to_le_bytes();
+        for id in value.filter().map(Filter::content).unwrap_or_default() {
+            let id = id.to_le_bytes();
             let (data, len) = (id.as_ptr().cast(), id.len());
             server!(RedisModule_DigestAddStringBuffer(digest, data, len));
         }
@@ -650,7 +717,7 @@ fn create_type(ctx: *mut RedisModuleCtx, family: Family, name: &CStr) -> bool {
 
 /// Tells the server of a command, with its documentation and its ACL category.
 fn create_command(ctx: *mut RedisModuleCtx, command: &Command, run: Runner) -> bool {
-    let name = line(command.name);
+    let name = line(&command.name.to_ascii_lowercase());
     let (flags, keyed) = (line(command.flags), c_int::from(command.keys));
     let last = if command.many_keys { -1 } else { keyed };
     let created = server!(RedisModule_CreateCommand(
@@ -713,22 +780,26 @@ fn describe(registered: *mut raw::RedisModuleCommand, command: &Command, last: c
         .chain([blank()])
         .collect();
     // SAFETY: as above.
-    let mut specs: [RedisModuleCommandKeySpec; 2] = unsafe { mem::zeroed() };
-    let access = if command.is_write() {
-        raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE
-    } else {
-        raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS
-    };
-    specs[0].flags = u64::from(access);
-    specs[0].begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
-    specs[0].bs.index.pos = 1;
-    specs[0].find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-    let lastkey = if last == -1 { -1 } else { 0 };
-    specs[0].fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-        lastkey,
-        keystep: 1,
-        limit: 0,
-    };
+    let mut specs: [RedisModuleCommandKeySpec; 3] = unsafe { mem::zeroed() };
+    let reads = raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS;
+    let changes = raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE;
+    let first = if command.is_write() { changes } else { reads };
+    // The first key, and behind it keys that are only read.
+    let places = [(1, 0, first), (2, -1, reads)];
+    for (spec, (pos, lastkey, access)) in specs.iter_mut().zip(places) {
+        if pos == 2 && last != -1 {
+            break;
+        }
+        spec.flags = u64::from(access);
+        spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
+        spec.bs.index.pos = pos;
+        spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+        spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
+            lastkey,
+            keystep: 1,
+            limit: 0,
+        };
+    }
     let version = raw::RedisModuleCommandInfoVersion {
         version: 1,
         sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),
@@ -834,6 +905,32 @@ fn create_settings(ctx: *mut RedisModuleCtx) -> bool {
     numbers && rates && server!(RedisModule_LoadConfigs(ctx)) == OK
 }
 
+/// Takes the arguments behind the name of the module: pairs, as RedisBloom has them.
+fn take_arguments(
+    ctx: *mut RedisModuleCtx,
+    argv: *mut *mut RedisModuleString,
+    argc: c_int,
+) -> bool {
+    if argc == 0 {
+        return true;
+    }
+    // SAFETY: the server passes as many arguments as it says.
+    let arguments = unsafe { slice::from_raw_parts(argv, argc as usize) };
+    arguments.chunks(2).all(|pair| {
+        let name = bytes_of(pair[0]);
+        let taken = pair.get(1).is_some_and(|&value| settings::take(name, bytes_of(value)));
+        if !taken {
+            let name = String::from_utf8_lossy(name);
+            log(
+                ctx,
+                c"warning",
+                &format!("{name} is no argument of this module, or has a bad value"),
+            );
+        }
+        taken
+    })
+}
+
 /// Our section of INFO.
 unsafe extern "C" fn info(ctx: *mut RedisModuleInfoCtx, _: c_int) {
     guarded((), || {
@@ -856,8 +953,8 @@ unsafe extern "C" fn info(ctx: *mut RedisModuleInfoCtx, _: c_int) {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
     ctx: *mut RedisModuleCtx,
-    _: *mut *mut RedisModuleString,
-    _: c_int,
+    argv: *mut *mut RedisModuleString,
+    argc: c_int,
 ) -> c_int {
     let (name, version) = (NAME.as_ptr(), raw::REDISMODULE_APIVER_1 as c_int);
     // SAFETY: the context is the server's; this fills in the functions that all else relies on.
@@ -870,7 +967,7 @@ pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
     guarded(ERR, || {
         // SAFETY: as above; older servers have no categories of modules.
         if let Some(add) = unsafe { raw::RedisModule_AddACLCategory } {
-            for category in [c"bloom", c"cuckoo"] {
+            for category in [c"bloom", c"cuckoo", c"tamis"] {
                 // SAFETY: the context is the server's; one that has the category already says so,
                 // and no harm is done.
                 unsafe { add(ctx, category.as_ptr()) };
@@ -886,6 +983,7 @@ pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
             && aging::create_type(ctx)
             && COMMANDS.iter().zip(RUNNERS).all(|(one, run)| create_command(ctx, one, run))
             && create_settings(ctx)
+            && take_arguments(ctx, argv, argc)
             && server!(RedisModule_RegisterInfoFunc(ctx, Some(info))) == OK
             && server!(RedisModule_SubscribeToServerEvent(ctx, PERSISTENCE, Some(persistence)))
                 == OK;

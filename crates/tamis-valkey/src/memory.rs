@@ -54,15 +54,6 @@ pub(crate) fn to_encode(layer: &AnyFilter) -> u64 {
     }
 }
 
-/// What it takes to find the content id and the rate.
-pub(crate) fn to_identify(layer: &AnyFilter) -> u64 {
-    match layer.kind() {
-        Kind::Bloom | Kind::Blocked | Kind::Counting => SPARE,
-        Kind::DLeft => to_collect(layer),
-        _ => SPARE + 2 * bytes(layer),
-    }
-}
-
 /// What it takes to read a layer whose header says this, itself included.
 pub(crate) fn to_decode(header: &Header) -> u64 {
     let decoded = header.sections.iter().map(|section| {
@@ -73,7 +64,7 @@ pub(crate) fn to_decode(header: &Header) -> u64 {
     decoded.fold(SPARE, u64::saturating_add)
 }
 
-/// What it takes to merge a layer into another, and to count what is distinct then.
+/// What it takes to merge a layer into another, and to list what is in then.
 pub(crate) fn to_merge(layer: &AnyFilter) -> u64 {
     if layer.kind().can(Operation::Grow) { to_collect(layer) } else { SPARE }
 }
@@ -101,7 +92,6 @@ mod tests {
     use tamis_report::memory::{CountingAllocator, peak_of};
 
     use super::*;
-    use crate::scaling::distinct_in;
 
     #[global_allocator]
     static MEMORY: CountingAllocator = CountingAllocator;
@@ -136,8 +126,6 @@ mod tests {
                     let encoded = peak_of(|| layer.encode().len());
                     check("encode", encoded.1, to_encode(&layer));
                     assert!(encoded.0 <= bytes(&layer) + SPARE);
-                    let identified = peak_of(|| (layer.content_id(), layer.rate()));
-                    check("identify", identified.1, to_identify(&layer));
                     for effort in [Effort::Fast, Effort::Best] {
                         let packed = peak_of(|| layer.pack(effort).to_vec());
                         check("pack", packed.1, to_collect(&layer));
@@ -155,7 +143,7 @@ mod tests {
                         check("delta", delta.1, to_collect(&layer));
                     }
                     let mut merged = empty.clone();
-                    let done = peak_of(|| (merged.merge(&layer).is_ok(), distinct_in(&merged)));
+                    let done = peak_of(|| (merged.merge(&layer).is_ok(), merged.entries().len()));
                     check("merge", done.1, to_merge(&layer));
                 }
             }

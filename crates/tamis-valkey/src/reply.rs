@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use tamis::{OutOfMemory, PlanError};
-
 use crate::memory::NoMemory;
 
 /// An answer; RESP2 and RESP3 spell some of these differently.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// A status, such as OK.
     Simple(&'static str),
@@ -67,21 +65,9 @@ impl From<String> for Refusal {
     }
 }
 
-impl From<OutOfMemory> for Refusal {
-    fn from(_: OutOfMemory) -> Self {
-        "ERR Insufficient memory to create filter".into()
-    }
-}
-
 impl From<NoMemory> for Refusal {
     fn from(_: NoMemory) -> Self {
         "ERR Insufficient memory".into()
-    }
-}
-
-impl From<PlanError> for Refusal {
-    fn from(_: PlanError) -> Self {
-        "ERR could not create filter".into()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use crate::arguments::{integer, is};
+
 /// A whole number, `bf.<name>`.
 pub(crate) struct Number {
     pub(crate) name: &'static CStr,
@@ -90,3 +92,24 @@ pub(crate) static NUMBERS: [&Number; 10] = [
 
 /// All probabilities.
 pub(crate) static RATES: [&Rate; 2] = [&BF_RATE, &CF_RATE];
+
+/// Takes an argument of the module, by the names that RedisBloom has; false if it is none, or the
+/// value is bad.
+pub(crate) fn take(name: &[u8], value: &[u8]) -> bool {
+    if is(name, "ERROR_RATE") {
+        return BF_RATE.set(value);
+    }
+    let names = [
+        ("INITIAL_SIZE", &BF_CAPACITY),
+        ("EXPANSION", &BF_EXPANSION),
+        ("CF_MAX_EXPANSIONS", &CF_EXPANSIONS),
+    ];
+    let Some((_, setting)) = names.into_iter().find(|(word, _)| is(name, word)) else {
+        return false;
+    };
+    let value = integer(value).filter(|value| (setting.least..=setting.most).contains(value));
+    value.is_some_and(|value| {
+        setting.value.store(value, Relaxed);
+        true
+    })
+}

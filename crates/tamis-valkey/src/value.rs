@@ -1,10 +1,18 @@
 //! What a key holds: a filter, or one that is still coming in by chunks.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-use crate::dump::{Header, Refused};
+use tamis::Digest;
+
+use crate::asked::{Asked, Family};
+use crate::dump::Header;
+use crate::incoming::{BadChunk, Incoming};
+use crate::memory::NoMemory;
+use crate::multiset::Multiset;
+use crate::remembered::Remembered;
 use crate::reply::Refusal;
-use crate::scaling::{Family, Scaling};
+use crate::scaling::{Layer, Scaling};
 
 /// Filters in memory, by family: for INFO.
 pub(crate) static ALIVE: [AtomicI64; 2] = [AtomicI64::new(0), AtomicI64::new(0)];
@@ -13,61 +21,141 @@ pub(crate) static ALIVE: [AtomicI64; 2] = [AtomicI64::new(0), AtomicI64::new(0)]
 #[derive(Debug)]
 pub(crate) struct Value {
     state: State,
+    /// Not part of the content: asking for a delta changes no filter.
+    pub(crate) remembered: RefCell<Remembered>,
 }
 
 #[derive(Clone, Debug)]
 enum State {
-    Ready(Scaling),
-    Loading(Loading),
+    Ready(Filter),
+    Loading(Box<Incoming>),
 }
 
-/// A filter of which some chunks are still to come.
+/// A filter of either family.
 #[derive(Clone, Debug)]
-pub(crate) struct Loading {
-    pub(crate) header: Header,
-    pub(crate) received: Vec<u8>,
+pub(crate) enum Filter {
+    Set(Scaling),
+    Multiset(Multiset),
 }
 
-/// Why a chunk is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadChunk {
-    /// It starts after what has come, or the filter is complete.
-    Gap,
-    /// It ends after the filter does.
-    TooLong,
-    /// The filter that is now complete is not one.
-    Damaged,
-    /// There is no memory for it.
-    Memory,
+impl Filter {
+    /// What was asked for.
+    pub(crate) fn asked(&self) -> &Asked {
+        match self {
+            Self::Set(set) => set.asked(),
+            Self::Multiset(multiset) => multiset.asked(),
+        }
+    }
+
+    /// The set, if it is one.
+    pub(crate) fn set(&self) -> Result<&Scaling, Refusal> {
+        match self {
+            Self::Set(set) => Ok(set),
+            Self::Multiset(_) => Err(Refusal::WrongType),
+        }
+    }
+
+    /// The multiset, if it is one.
+    pub(crate) fn multiset(&self) -> Result<&Multiset, Refusal> {
+        match self {
+            Self::Multiset(multiset) => Ok(multiset),
+            Self::Set(_) => Err(Refusal::WrongType),
+        }
+    }
+
+    /// The multiset, if it is one, to change.
+    pub(crate) fn multiset_mut(&mut self) -> Result<&mut Multiset, Refusal> {
+        match self {
+            Self::Multiset(multiset) => Ok(multiset),
+            Self::Set(_) => Err(Refusal::WrongType),
+        }
+    }
+
+    /// Keys in: insertions less removals.
+    pub(crate) fn keys(&self) -> u64 {
+        match self {
+            Self::Set(set) => set.keys(),
+            Self::Multiset(multiset) => multiset.keys(),
+        }
+    }
+
+    /// Bytes of memory held, beside this struct.
+    pub(crate) fn memory(&self) -> u64 {
+        match self {
+            Self::Set(set) => set.memory(),
+            Self::Multiset(multiset) => multiset.memory(),
+        }
+    }
+
+    /// A name of what each layer or table holds; this reads all of it.
+    pub(crate) fn content(&self) -> Vec<u128> {
+        match self {
+            Self::Set(set) => set
+                .layers()
+                .iter()
+                .map(|layer| match layer {
+                    Layer::Small(table) => table.content().into(),
+                    Layer::Large(filter) => filter.content_id().0,
+                })
+                .collect(),
+            Self::Multiset(multiset) => {
+                multiset.tables().iter().map(|table| table.content().into()).collect()
+            }
+        }
+    }
+
+    /// Whether the item may be in.
+    pub(crate) fn contains(&self, item: &[u8]) -> bool {
+        let digest = self.digest(item);
+        match self {
+            Self::Set(set) => set.contains(digest),
+            Self::Multiset(multiset) => multiset.contains(digest),
+        }
+    }
+
+    /// An upper bound on the count of an item; of a set 0 or 1.
+    pub(crate) fn count(&self, item: &[u8]) -> u64 {
+        let digest = self.digest(item);
+        match self {
+            Self::Set(set) => set.contains(digest).into(),
+            Self::Multiset(multiset) => multiset.count(digest),
+        }
+    }
+
+    /// The digest of an item.
+    pub(crate) fn digest(&self, item: &[u8]) -> Digest {
+        self.asked().digest(item)
+    }
 }
 
 impl Value {
     /// A filter that is ready.
-    pub(crate) fn ready(filter: Scaling) -> Self {
-        ALIVE[filter.asked().family as usize].fetch_add(1, Relaxed);
-        Self { state: State::Ready(filter) }
+    pub(crate) fn ready(filter: Filter) -> Self {
+        Self::new(State::Ready(filter))
     }
 
-    /// A filter of which only the header is known.
-    pub(crate) fn loading(header: Header) -> Self {
-        Self::loaded(Loading { header, received: Vec::new() })
+    /// A filter of which only the header is known; it may be all of it.
+    pub(crate) fn loading(header: &Header) -> Result<Self, NoMemory> {
+        let mut value = Self::new(State::Loading(Box::new(Incoming::new(header)?)));
+        value.end_if_complete();
+        Ok(value)
     }
 
-    /// A filter of which some chunks are known.
-    pub(crate) fn loaded(loading: Loading) -> Self {
-        ALIVE[loading.header.asked.family as usize].fetch_add(1, Relaxed);
-        Self { state: State::Loading(loading) }
+    fn new(state: State) -> Self {
+        let value = Self { state, remembered: RefCell::default() };
+        ALIVE[value.family() as usize].fetch_add(1, Relaxed);
+        value
     }
 
     pub(crate) fn family(&self) -> Family {
         match &self.state {
             State::Ready(filter) => filter.asked().family,
-            State::Loading(loading) => loading.header.asked.family,
+            State::Loading(incoming) => incoming.asked().family,
         }
     }
 
     /// The filter, if it is complete.
-    pub(crate) fn filter(&self) -> Result<&Scaling, Refusal> {
+    pub(crate) fn filter(&self) -> Result<&Filter, Refusal> {
         match &self.state {
             State::Ready(filter) => Ok(filter),
             State::Loading(_) => Err(INCOMPLETE.into()),
@@ -75,7 +163,7 @@ impl Value {
     }
 
     /// The filter, if it is complete, to change.
-    pub(crate) fn filter_mut(&mut self) -> Result<&mut Scaling, Refusal> {
+    pub(crate) fn filter_mut(&mut self) -> Result<&mut Filter, Refusal> {
         match &mut self.state {
             State::Ready(filter) => Ok(filter),
             State::Loading(_) => Err(INCOMPLETE.into()),
@@ -83,10 +171,10 @@ impl Value {
     }
 
     /// The part of a filter that has come so far, if it is not complete.
-    pub(crate) fn as_loading(&self) -> Option<&Loading> {
+    pub(crate) fn as_incoming(&self) -> Option<&Incoming> {
         match &self.state {
             State::Ready(_) => None,
-            State::Loading(loading) => Some(loading),
+            State::Loading(incoming) => Some(incoming),
         }
     }
 
@@ -94,39 +182,26 @@ impl Value {
     pub(crate) fn memory(&self) -> u64 {
         let held = match &self.state {
             State::Ready(filter) => filter.memory(),
-            State::Loading(loading) => loading.received.capacity() as u64,
+            State::Loading(incoming) => incoming.memory() + size_of::<Incoming>() as u64,
         };
-        held + size_of::<Self>() as u64
+        held + size_of::<Self>() as u64 + self.remembered.borrow().bytes()
     }
 
-    /// Takes the chunk that ends at `end`. One that was taken already may come again. A layer may
-    /// take `most` bytes of memory.
-    pub(crate) fn take_chunk(&mut self, end: u64, data: &[u8], most: u64) -> Result<(), BadChunk> {
-        let State::Loading(loading) = &mut self.state else { return Err(BadChunk::Gap) };
-        let start = end.checked_sub(data.len() as u64).ok_or(BadChunk::Gap)?;
-        if end > loading.header.total() {
-            return Err(BadChunk::TooLong);
-        }
-        let start = usize::try_from(start).map_err(|_| BadChunk::Gap)?;
-        if data.is_empty() || start > loading.received.len() {
-            return Err(BadChunk::Gap);
-        }
-        loading.received.truncate(start);
-        loading.received.try_reserve(data.len()).map_err(|_| BadChunk::Memory)?;
-        loading.received.extend_from_slice(data);
-        if end == loading.header.total() {
-            match loading.header.assemble(&loading.received, most) {
-                Ok(filter) => self.state = State::Ready(filter),
-                Err(refused) => {
-                    loading.received.truncate(start);
-                    return Err(match refused {
-                        Refused::Damaged => BadChunk::Damaged,
-                        Refused::Memory => BadChunk::Memory,
-                    });
-                }
-            }
-        }
+    /// Takes the chunk that ends at the position `to`. The last one may come again. All may take
+    /// `most` bytes of memory.
+    pub(crate) fn take_chunk(&mut self, to: u64, data: &[u8], most: u64) -> Result<(), BadChunk> {
+        let State::Loading(incoming) = &mut self.state else { return Err(BadChunk::Gap) };
+        incoming.take(to, data, most)?;
+        self.end_if_complete();
         Ok(())
+    }
+
+    fn end_if_complete(&mut self) {
+        if let State::Loading(incoming) = &mut self.state
+            && let Some(filter) = incoming.complete()
+        {
+            self.state = State::Ready(filter);
+        }
     }
 }
 
@@ -135,7 +210,7 @@ const INCOMPLETE: &str = "ERR the filter is still being loaded: chunks are missi
 impl Clone for Value {
     fn clone(&self) -> Self {
         ALIVE[self.family() as usize].fetch_add(1, Relaxed);
-        Self { state: self.state.clone() }
+        Self { state: self.state.clone(), remembered: self.remembered.clone() }
     }
 }
 

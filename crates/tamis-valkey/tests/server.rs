@@ -44,7 +44,7 @@ fn rights_can_be_given_by_category() {
         assert!(client.say("BF.ADD a x").to_string().starts_with("-NOPERM"));
         if kind == Kind::Valkey {
             client.say("AUTH default x");
-            client.say("ACL SETUSER sets on nopass ~* -@all +@bloom +auth");
+            client.say("ACL SETUSER sets on nopass ~* -@all +@bloom +@tamis +auth");
             client.say("AUTH sets x");
             assert_eq!(client.say("BF.ADD a x").int(), 1);
             assert!(client.say("CF.ADD b x").to_string().starts_with("-NOPERM"));
@@ -203,15 +203,15 @@ fn ask(client: &mut Client, command: &str, from: u32, to: u32) -> u32 {
     found
 }
 
-/// A hundred thousand keys in a dozen layers or more: the rate is what the filter says, and below
+/// A hundred thousand keys in a dozen layers, or in several tables: the rate is what the filter says, and below
 /// what was asked.
 #[test]
 fn many_layers_stay_below_the_asked_rate() {
     let server = Server::start(Kind::Redis, &[]);
     let mut client = server.client();
-    for (reserve, add, exists) in [
-        ("BF.RESERVE f 0.01 25 EXPANSION 2", "BF.MADD f", "BF.MEXISTS"),
-        ("CF.RESERVE f 4000 EXPANSION 1 ERROR 0.01", "CF.INSERT f ITEMS", "CF.MEXISTS"),
+    for (reserve, add, exists, least) in [
+        ("BF.RESERVE f 0.01 25 EXPANSION 2", "BF.MADD f", "BF.MEXISTS", 12),
+        ("CF.RESERVE f 4 EXPANSION 1 ERROR 0.01", "CF.INSERT f ITEMS", "CF.MEXISTS", 4),
     ] {
         client.say("DEL f");
         assert_eq!(client.say(reserve).to_string(), "OK");
@@ -229,6 +229,7 @@ fn many_layers_stay_below_the_asked_rate() {
             tamis_report::papers::statistics::exact_interval(found.into(), absent.into(), 0.999);
         let layers = info.field("layers").elements().len();
         println!("{reserve}: {layers} layers, says {rate:.5}, measured {low:.5} to {high:.5}");
-        assert!(layers >= 12 && low <= rate && rate <= high && rate < 0.01);
+        // The rates of large layers are what their model expects, and may be 3% from what is.
+        assert!(layers >= least && low <= 1.03 * rate && 0.97 * rate <= high && rate < 0.01);
     }
 }

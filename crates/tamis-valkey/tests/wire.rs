@@ -15,9 +15,8 @@ fn decode(bytes: &[u8]) -> AnyFilter {
 }
 
 fn content_id(client: &mut Client, key: &str, layer: usize) -> String {
-    let info = client.send(&["TAMIS.INFO", key]);
-    let id = info.field("layers").elements()[layer].field("content_id").bytes().to_vec();
-    String::from_utf8(id).unwrap()
+    let dump = client.send(&["TAMIS.DUMP", key, "LAYER", &layer.to_string()]);
+    decode(dump.bytes()).content_id().to_string()
 }
 
 #[test]

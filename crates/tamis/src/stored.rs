@@ -280,6 +280,26 @@ pub trait Stored: Filter + Clone + Sized {
         Vec::new()
     }
 
+    /// Fills an empty filter with entries, which come in order, each once; false if the kind keeps
+    /// none, or there is no memory.
+    #[doc(hidden)]
+    fn hold_entries(&mut self, entries: &mut dyn Iterator<Item = Entry>) -> bool {
+        let _ = entries;
+        false
+    }
+
+    /// The array of bits, for kinds that are one and nothing else.
+    #[doc(hidden)]
+    fn words(&self) -> Option<&[u64]> {
+        None
+    }
+
+    /// The same, to write.
+    #[doc(hidden)]
+    fn words_mut(&mut self) -> Option<&mut [u64]> {
+        None
+    }
+
     /// The entropy of the content in bits, given its size and density alone. No coder makes the
     /// content much shorter.
     fn entropy_bits(&self) -> f64;

@@ -1,15 +1,17 @@
 //! BF.*: a set that grows.
 
-use tamis::{AnyFilter, Filter, Hasher};
+use tamis::Hasher;
 
 use super::chunks::{self, Texts};
 use super::grow;
 use super::insert::{Insertion, Outcome};
 use crate::arguments::{fraction, integer, is, starts};
+use crate::asked::{Asked, Family};
 use crate::ffi::Call;
 use crate::reply::{Answer, Refusal, Reply};
-use crate::scaling::{Asked, Family, Scaling};
+use crate::scaling::{Layer, layer_rate};
 use crate::settings::{self, MOST_CAPACITY, MOST_EXPANSION};
+use crate::value::Filter;
 
 const BLOOM: Option<Family> = Some(Family::Bloom);
 /// The highest rate: filters with higher ones tell next to nothing.
@@ -49,9 +51,7 @@ pub(super) fn reserve(call: &mut Call<'_>) -> Answer {
         } else if is(option, "EXPANSION") {
             let value = options.next().ok_or("ERR no expansion")?;
             expansion = Some(integer(value).ok_or("ERR bad expansion")?);
-        } else {
-            return Err("Unknown argument received".into());
-        }
+        } // As RedisBloom, which looks for the words that it knows.
     }
     let expansion = match expansion {
         Some(_) if nonscaling => return Err("Nonscaling filters cannot expand".into()),
@@ -103,7 +103,7 @@ pub(super) fn madd(call: &mut Call<'_>) -> Answer {
 /// BF.INSERT. Options are known by their first letters, as clients are used to.
 pub(super) fn insert(call: &mut Call<'_>) -> Answer {
     let (mut asked, mut create, mut at) = (default(), true, 2);
-    let (mut expands, mut nonscaling) = (false, false);
+    let mut nonscaling = false;
     loop {
         let option = if at < call.len() { call.argument(at) } else { return Err(Refusal::Arity) };
         let value = if at + 1 < call.len() { Some(call.argument(at + 1)) } else { None };
@@ -130,7 +130,6 @@ pub(super) fn insert(call: &mut Call<'_>) -> Answer {
             let expansion = value.ok_or(Refusal::Arity).map(integer)?;
             let expansion = expansion.filter(|factor| (0..=MOST_EXPANSION).contains(factor));
             asked.expansion = expansion.ok_or("Bad expansion")? as u32;
-            expands = true;
             at += 2;
         } else {
             return Err("Unknown argument received".into());
@@ -138,9 +137,6 @@ pub(super) fn insert(call: &mut Call<'_>) -> Answer {
     }
     if at == call.len() {
         return Err(Refusal::Arity);
-    }
-    if nonscaling && expands {
-        return Err("Nonscaling filters cannot expand".into());
     }
     if nonscaling {
         asked.expansion = 0;
@@ -152,15 +148,15 @@ pub(super) fn insert(call: &mut Call<'_>) -> Answer {
 }
 
 /// The filter to ask; a key that does not exist, or holds something else, has nothing in it.
-pub(super) fn to_ask<'a>(call: &Call<'a>, family: Family) -> Result<Option<&'a Scaling>, Refusal> {
+pub(super) fn to_ask<'a>(call: &Call<'a>, family: Family) -> Result<Option<&'a Filter>, Refusal> {
     match call.find(1, Some(family)) {
         Ok(Some(value)) => value.filter().map(Some),
         Ok(None) | Err(_) => Ok(None),
     }
 }
 
-fn may_contain(filter: Option<&Scaling>, item: &[u8]) -> Reply {
-    Reply::Bool(filter.is_some_and(|filter| filter.contains(filter.digest(item))))
+fn may_contain(filter: Option<&Filter>, item: &[u8]) -> Reply {
+    Reply::Bool(filter.is_some_and(|filter| filter.contains(item)))
 }
 
 /// BF.EXISTS.
@@ -187,13 +183,13 @@ pub(super) fn ask_many(call: &Call<'_>, family: Family) -> Answer {
 /// BF.CARD.
 pub(super) fn card(call: &mut Call<'_>) -> Answer {
     let value = call.find(1, BLOOM)?;
-    Ok(Reply::number(value.map(|value| value.filter()).transpose()?.map_or(0, Scaling::keys)))
+    Ok(Reply::number(value.map(|value| value.filter()).transpose()?.map_or(0, Filter::keys)))
 }
 
 /// BF.INFO.
 pub(super) fn info(call: &mut Call<'_>) -> Answer {
     let value = call.find(1, BLOOM)?.ok_or("ERR not found")?;
-    let filter = value.filter()?;
+    let filter = value.filter()?.set()?;
     let expansion = match filter.asked().expansion {
         0 => Reply::Null,
         expansion => Reply::number(expansion.into()),
@@ -210,8 +206,12 @@ pub(super) fn info(call: &mut Call<'_>) -> Answer {
     }
     let wanted = call.argument(2);
     let one = all.into_iter().find(|(word, ..)| is(wanted, word));
-    let (.., value) = one.ok_or("Invalid information value")?;
-    Ok(Reply::Array(vec![value]))
+    let (_, name, value) = one.ok_or("Invalid information value")?;
+    Ok(if call.speaks_resp3() {
+        Reply::Map(vec![(name, value)])
+    } else {
+        Reply::Array(vec![value])
+    })
 }
 
 /// BF.SCANDUMP.
@@ -239,11 +239,11 @@ pub(super) fn loadchunk(call: &mut Call<'_>) -> Answer {
 /// BF.DEBUG.
 pub(super) fn debug(call: &mut Call<'_>) -> Answer {
     let value = call.find(1, BLOOM)?.ok_or("ERR not found")?;
-    let filter = value.filter()?;
-    let line = |(number, layer): (usize, &AnyFilter)| {
-        let bits = layer.footprint();
-        let (hashes, capacity, size) = (layer.kind().name(), layer.capacity(), layer.keys());
-        let rate = filter.asked().layer_rate(number);
+    let filter = value.filter()?.set()?;
+    let line = |(number, layer): (usize, &Layer)| {
+        let bits = 8 * layer.memory();
+        let (hashes, capacity, size) = (layer.kind(), layer.capacity(), layer.keys());
+        let rate = layer_rate(filter.asked(), number);
         Reply::text(format!(
             "bytes:{} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{capacity} size:{size} ratio:{rate}",
             bits / 8

@@ -1,18 +1,19 @@
 //! SCANDUMP and LOADCHUNK, which both families have with texts of their own.
 //!
-//! An iterator is 1 after the header, and the number of bytes so far plus 1 after a chunk. So a
-//! chunk and the iterator that came with it say where the chunk belongs. Layers carry checksums:
-//! if a filter changed while it was dumped, loading its chunks fails, and no wrong answer comes
-//! from them.
+//! An iterator is 1 after the header, and after a chunk the position behind it (`incoming.rs`). A
+//! chunk is words as they lie in memory, and carries the position where it starts and a checksum.
+//! If keys came to a multiset, or left it, while it was dumped, its last chunk is refused; a set
+//! then has some of the keys that came.
 
 use super::grow;
-use crate::dump::{self, CHUNK, Header};
+use crate::asked::Family;
+use crate::dump::{CHUNK, Header};
 use crate::ffi::Call;
+use crate::incoming::{self, BadChunk};
 use crate::memory;
 use crate::reply::{Answer, Refusal, Reply};
-use crate::scaling::Family;
 use crate::settings;
-use crate::value::{BadChunk, Value};
+use crate::value::Value;
 
 /// What a family says when it refuses a chunk.
 pub(super) struct Texts {
@@ -42,16 +43,10 @@ pub(super) fn scan(
     if iterator == 0 {
         return Ok(Some(pair(1, Header::of(filter)?.encode())));
     }
-    let Some(start) = u64::try_from(iterator).ok().and_then(|iterator| iterator.checked_sub(1))
-    else {
-        return Ok(None);
-    };
-    let bytes = dump::chunk(filter, start, CHUNK)?;
-    memory::ask(bytes.len() as u64)?; // The server copies the reply.
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(pair(start + bytes.len() as u64 + 1, bytes)))
+    let Ok(from) = u64::try_from(iterator) else { return Ok(None) };
+    memory::ask(2 * CHUNK as u64)?; // The server copies the reply.
+    let chunk = incoming::chunk(filter, from, CHUNK)?;
+    Ok(chunk.map(|(to, bytes)| pair(to, bytes)))
 }
 
 /// Takes a chunk.
@@ -66,18 +61,19 @@ pub(super) fn load(call: &mut Call<'_>, iterator: i64, texts: &Texts) -> Answer 
         if header.asked.family != texts.family {
             return Err(texts.bad_header.into());
         }
-        grow::check_size(call, header.total())?;
-        call.put(1, Value::loading(header))?;
+        grow::check_size(call, header.memory())?;
+        call.put(1, Value::loading(&header)?)?;
     } else {
         let value = value.ok_or("ERR not found")?;
-        let end = u64::try_from(iterator).ok().and_then(|iterator| iterator.checked_sub(1));
+        let to = u64::try_from(iterator).ok();
         let most = if call.is_replay() { u64::MAX } else { settings::FILTER_BYTES.get() };
-        let taken = end.map_or(Err(BadChunk::Gap), |end| value.take_chunk(end, data, most));
+        let taken = to.map_or(Err(BadChunk::Gap), |to| value.take_chunk(to, data, most));
         taken.map_err(|bad| match bad {
-            BadChunk::Gap => texts.gap,
-            BadChunk::TooLong => texts.too_long,
-            BadChunk::Damaged => texts.damaged,
-            BadChunk::Memory => texts.memory,
+            BadChunk::Gap => texts.gap.into(),
+            BadChunk::TooLong => texts.too_long.into(),
+            BadChunk::Damaged => texts.damaged.into(),
+            BadChunk::Memory => texts.memory.into(),
+            BadChunk::Limit(bytes) => grow::too_large(bytes, most),
         })?;
     }
     call.replicate();

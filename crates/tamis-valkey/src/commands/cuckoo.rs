@@ -1,15 +1,15 @@
 //! CF.*: a multiset that grows.
 
-use tamis::{Filter, Hasher};
+use tamis::Hasher;
 
 use super::bloom::{ask_many, ask_one, to_ask};
 use super::chunks::{self, Texts};
 use super::grow;
 use super::insert::{Insertion, Outcome};
 use crate::arguments::{fraction, integer, is, starts};
+use crate::asked::{Asked, Family};
 use crate::ffi::Call;
 use crate::reply::{Answer, Refusal, Reply};
-use crate::scaling::{Asked, Family};
 use crate::settings::{self, MOST_CAPACITY, MOST_EXPANSION};
 
 const CUCKOO: Option<Family> = Some(Family::Cuckoo);
@@ -45,7 +45,7 @@ pub(super) fn reserve(call: &mut Call<'_>) -> Answer {
         }
         let Some((name, least, most)) = names.into_iter().find(|(name, ..)| is(option, name))
         else {
-            return Err("Unknown argument received".into());
+            continue; // As RedisBloom, which looks for the words that it knows.
         };
         let value = options.next().and_then(integer);
         let value = value.ok_or_else(|| Refusal::from(format!("Couldn't parse {name}")))?;
@@ -67,12 +67,7 @@ pub(super) fn reserve(call: &mut Call<'_>) -> Answer {
     if call.find(1, CUCKOO)?.is_some() {
         return Err("ERR item exists".into());
     }
-    let (filter, announcement) = grow::create(call, asked).map_err(|refusal| match refusal {
-        Refusal::Text(text) if text == "ERR could not create filter" => {
-            "ERR Could not create filter".into()
-        }
-        refusal => refusal,
-    })?;
+    let (filter, announcement) = grow::create(call, asked)?;
     grow::put(call, filter, &announcement)?;
     Ok(Reply::OK)
 }
@@ -135,15 +130,19 @@ fn insert_many(call: &mut Call<'_>, only_new: bool) -> Answer {
     }
     let create = create.then_some(asked);
     // Where the reply is true or false there is no -1.
-    let full = if call.speaks_resp3() && !only_new { Reply::Bool(false) } else { Reply::Int(-1) };
+    let (yes, no, full) = if call.speaks_resp3() && !only_new {
+        (Reply::Bool(true), Reply::Bool(false), Reply::Bool(false))
+    } else {
+        (Reply::Int(1), Reply::Int(0), Reply::Int(-1))
+    };
     let items = at..call.len();
     let insertion = Insertion { family: Family::Cuckoo, items, only_new, create, stops: false };
     let mut replies = Vec::new();
     insertion.run(call, |outcome| {
-        replies.push(match (outcome, &full) {
-            (Outcome::Added, _) => Reply::Bool(true),
-            (Outcome::Known, _) | (Outcome::Refused(_), Reply::Bool(_)) => Reply::Bool(false),
-            (Outcome::Refused(_), _) => Reply::Int(-1),
+        replies.push(match outcome {
+            Outcome::Added => yes.clone(),
+            Outcome::Known => no.clone(),
+            Outcome::Refused(_) => full.clone(),
         });
     })?;
     Ok(Reply::Array(replies))
@@ -162,8 +161,10 @@ pub(super) fn insertnx(call: &mut Call<'_>) -> Answer {
 /// CF.DEL.
 pub(super) fn del(call: &mut Call<'_>) -> Answer {
     let item = call.argument(2);
-    let filter = call.find_mut(1, CUCKOO)?.ok_or("Not found")?.filter_mut()?;
-    let removed = filter.remove(filter.digest(item));
+    // A key that holds something else is not a filter that could be found.
+    let value = call.find_mut(1, CUCKOO).ok().flatten().ok_or("Not found")?;
+    let filter = value.filter_mut()?.multiset_mut()?;
+    let removed = filter.remove(filter.asked().digest(item), 1) > 0;
     if removed {
         call.replicate();
         call.notify(c"cuckoo.del");
@@ -174,7 +175,7 @@ pub(super) fn del(call: &mut Call<'_>) -> Answer {
 /// CF.COUNT.
 pub(super) fn count(call: &mut Call<'_>) -> Answer {
     let filter = to_ask(call, Family::Cuckoo)?;
-    let count = filter.map_or(0, |filter| filter.count(filter.digest(call.argument(2))));
+    let count = filter.map_or(0, |filter| filter.count(call.argument(2)));
     Ok(Reply::number(count))
 }
 
@@ -188,16 +189,20 @@ pub(super) fn mexists(call: &mut Call<'_>) -> Answer {
     ask_many(call, Family::Cuckoo)
 }
 
+/// The buckets that a cuckoo filter would have.
+fn buckets(asked: &Asked) -> u64 {
+    asked.capacity.div_ceil(u64::from(asked.bucket_size).max(1))
+}
+
 /// CF.INFO. Buckets are what the filter would have if it were a cuckoo filter.
 pub(super) fn info(call: &mut Call<'_>) -> Answer {
     let value = call.find(1, CUCKOO)?.ok_or("ERR not found")?;
-    let filter = value.filter()?;
+    let filter = value.filter()?.multiset()?;
     let asked = filter.asked();
-    let buckets = filter.capacity().div_ceil(u64::from(asked.bucket_size).max(1));
     Ok(Reply::Map(vec![
         ("Size", Reply::number(value.memory())),
-        ("Number of buckets", Reply::number(buckets)),
-        ("Number of filters", Reply::number(filter.layers().len() as u64)),
+        ("Number of buckets", Reply::number(buckets(asked))),
+        ("Number of filters", Reply::number(filter.tables().len() as u64)),
         ("Number of items inserted", Reply::number(filter.keys())),
         ("Number of items deleted", Reply::number(filter.removed())),
         ("Bucket size", Reply::number(asked.bucket_size.into())),
@@ -231,31 +236,25 @@ pub(super) fn loadchunk(call: &mut Call<'_>) -> Answer {
     chunks::load(call, iterator, &texts)
 }
 
-/// CF.COMPACT.
+/// CF.COMPACT: memory follows the keys without it.
 pub(super) fn compact(call: &mut Call<'_>) -> Answer {
-    let value = call.find_mut(1, CUCKOO)?.ok_or("Cuckoo filter was not found")?;
-    let filter = value.filter_mut()?;
-    let before = filter.layers().len();
-    filter.compact();
-    if filter.layers().len() < before {
-        call.replicate();
-    }
+    let value = call.find(1, CUCKOO).ok().flatten().ok_or("Cuckoo filter was not found")?;
+    value.filter()?;
     Ok(Reply::OK)
 }
 
 /// CF.DEBUG.
 pub(super) fn debug(call: &mut Call<'_>) -> Answer {
     let value = call.find(1, CUCKOO)?.ok_or("ERR not found")?;
-    let filter = value.filter()?;
+    let filter = value.filter()?.multiset()?;
     let asked = filter.asked();
-    let cells: u64 = filter.layers().iter().map(Filter::capacity).sum();
     Ok(Reply::text(format!(
         "bktsize:{} buckets:{} items:{} deletes:{} filters:{} max_iterations:{} expansion:{}",
         asked.bucket_size,
-        cells.div_ceil(u64::from(asked.bucket_size).max(1)),
+        buckets(asked),
         filter.keys(),
         filter.removed(),
-        filter.layers().len(),
+        filter.tables().len(),
         asked.max_iterations,
         asked.expansion
     )))

@@ -1,24 +1,35 @@
-//! Making filters and their layers, within the limits that are set.
+//! Making filters and their layers and tables, within the limits that are set.
 
-use crate::dump;
+use crate::asked::{Asked, Family};
+use crate::dump::{self, Part};
 use crate::ffi::Call;
-use crate::memory::{self, NoMemory};
+use crate::memory;
+use crate::multiset::{self, MOST_BITS, MOST_TABLES, Multiset};
+use crate::plans::Unreachable;
 use crate::reply::Refusal;
-use crate::scaling::{Asked, Family, Layer, MOST_LAYERS, Scaling};
+use crate::scaling::{self, MOST_LAYERS, Scaling};
 use crate::settings;
-use crate::value::Value;
+use crate::value::{Filter, Value};
 
-/// A new filter with its first layer, and the announcement of it.
-pub(super) fn create(call: &Call<'_>, asked: Asked) -> Result<(Scaling, Vec<u8>), Refusal> {
-    let mut filter = Scaling::new(asked);
-    let announcement = add_layer(call, &mut filter)?;
+/// A filter without layers or tables.
+pub(super) fn empty(asked: Asked) -> Filter {
+    match asked.family {
+        Family::Bloom => Filter::Set(Scaling::new(asked)),
+        Family::Cuckoo => Filter::Multiset(Multiset::new(asked)),
+    }
+}
+
+/// A new filter with its first layer or table, and the announcement of it.
+pub(super) fn create(call: &Call<'_>, asked: Asked) -> Result<(Filter, Vec<u8>), Refusal> {
+    let mut filter = empty(asked);
+    let announcement = add_part(call, &mut filter)?;
     Ok((filter, announcement))
 }
 
 /// Makes the key hold a new filter, and tells replicas and listeners.
 pub(super) fn put<'a>(
     call: &mut Call<'a>,
-    filter: Scaling,
+    filter: Filter,
     announcement: &[u8],
 ) -> Result<&'a mut Value, Refusal> {
     let family = filter.asked().family;
@@ -31,52 +42,98 @@ pub(super) fn put<'a>(
     Ok(value)
 }
 
-/// Adds the next layer; its announcement comes back.
-pub(super) fn add_layer(call: &Call<'_>, filter: &mut Scaling) -> Result<Vec<u8>, Refusal> {
-    let asked = *filter.asked();
-    let number = filter.layers().len();
-    let most = match asked.family {
-        Family::Bloom => MOST_LAYERS,
-        Family::Cuckoo => settings::CF_EXPANSIONS.get() as usize + 1,
-    };
-    match asked.family {
-        Family::Bloom if number > 0 && asked.expansion == 0 => {
-            return Err("ERR non scaling filter is full".into());
+/// The layer or the table that a filter needs next.
+pub(super) fn plan(filter: &Filter) -> Result<Part, Refusal> {
+    let expands = filter.asked().expansion > 0;
+    match filter {
+        Filter::Set(set) => {
+            let layers = set.layers().len();
+            if layers > 0 && !expands {
+                return Err("ERR non scaling filter is full".into());
+            }
+            if layers >= MOST_LAYERS {
+                return Err("ERR bloom object reached max number of filters".into());
+            }
+            let plan = scaling::Plan::next(set.asked(), layers);
+            plan.map(Part::Layer).map_err(|Unreachable { nearest }| {
+                let reason = "digests of 64 bits give a rate of";
+                format!("ERR could not create filter: {reason} {nearest:.1e} at best").into()
+            })
         }
-        Family::Cuckoo if number > 0 && asked.expansion == 0 => {
-            return Err("Filter is full".into());
+        Filter::Multiset(multiset) => {
+            let tables = multiset.tables().len();
+            if tables > 0 && !expands {
+                return Err("Filter is full".into());
+            }
+            let most = (settings::CF_EXPANSIONS.get() as usize).min(MOST_TABLES);
+            let full = || Refusal::from("Maximum expansions reached");
+            if tables >= most {
+                return Err(full());
+            }
+            multiset::Plan::next(multiset).map(Part::Table).map_err(|_| match tables {
+                0 => format!(
+                    "ERR Could not create filter: capacity over rate is at most 2^{MOST_BITS}"
+                )
+                .into(),
+                _ => full(),
+            })
         }
-        Family::Bloom if number >= most => {
-            return Err("ERR bloom object reached max number of filters".into());
-        }
-        Family::Cuckoo if number >= most => return Err("Maximum expansions reached".into()),
-        _ => {}
     }
-    let (layer, bytes) = asked.plan(number)?;
-    check_size(call, filter.memory().saturating_add(bytes))?;
-    build(filter, layer, bytes)?;
-    Ok(dump::announce(&asked, &layer))
 }
 
-/// Builds a layer of `bytes` bytes, if there is memory for it and some left for the server. A
-/// layer that took all of it would end the server at its next command.
-pub(super) fn build(filter: &mut Scaling, layer: Layer, bytes: u64) -> Result<(), Refusal> {
-    let refusal = match (filter.layers().len(), filter.asked().family) {
-        (0, _) => "ERR Insufficient memory to create filter",
-        (_, Family::Bloom) => "ERR problem inserting into filter",
-        (_, Family::Cuckoo) => "ERR Insufficient memory",
+/// Adds the next layer or table; its announcement comes back.
+pub(super) fn add_part(call: &Call<'_>, filter: &mut Filter) -> Result<Vec<u8>, Refusal> {
+    let part = plan(filter)?;
+    check_size(call, filter.memory().saturating_add(bytes(filter, part)))?;
+    build(call, filter, part)?;
+    Ok(dump::announce(filter.asked(), part))
+}
+
+/// Bytes that a layer will take; of the first table, those of the capacity.
+pub(super) fn bytes(filter: &Filter, part: Part) -> u64 {
+    match part {
+        Part::Layer(plan) => plan.bytes(),
+        Part::Table(plan) if filter.keys() == 0 => {
+            multiset::Plan { most: filter.asked().capacity, ..plan }.bytes()
+        }
+        Part::Table(_) => 0,
+    }
+}
+
+/// Builds a layer or a table, if there is memory for it and some left for the server. A layer that
+/// took all of it would end the server at its next command.
+pub(super) fn build(call: &Call<'_>, filter: &mut Filter, part: Part) -> Result<(), Refusal> {
+    let bytes = if call.is_replay() { 0 } else { bytes(filter, part) };
+    let refusal = |first: bool, other: &'static str| -> Refusal {
+        if first { "ERR Insufficient memory to create filter".into() } else { other.into() }
     };
-    let built = memory::ask(bytes).and_then(|()| filter.push(layer).map_err(|_| NoMemory));
-    built.map_err(|_| refusal.into())
+    let now = if matches!(part, Part::Layer(_)) { bytes } else { 0 };
+    let room = memory::ask(bytes).and_then(|()| call.room_below_maxmemory(now));
+    let (built, refusal) = match (filter, part) {
+        (Filter::Set(set), Part::Layer(plan)) => {
+            let first = set.layers().is_empty();
+            let built = room.and_then(|()| set.push(plan));
+            (built, refusal(first, "ERR problem inserting into filter"))
+        }
+        (Filter::Multiset(multiset), Part::Table(plan)) => {
+            let first = multiset.tables().is_empty();
+            let built = room.and_then(|()| multiset.push(plan));
+            (built, refusal(first, "ERR Insufficient memory"))
+        }
+        _ => return Err("ERR the announcement is for another filter".into()),
+    };
+    built.map_err(|_| refusal)
 }
 
 /// Refuses a filter of more bytes than the settings allow, unless a primary or the AOF has already
 /// made it.
 pub(super) fn check_size(call: &Call<'_>, bytes: u64) -> Result<(), Refusal> {
     let most = settings::FILTER_BYTES.get();
-    if bytes > most && !call.is_replay() {
-        let text = "ERR operation results in filter allocation exceeding size limit";
-        return Err(format!("{text}: {bytes} bytes, and bf.max-filter-bytes is {most}").into());
-    }
-    Ok(())
+    if bytes > most && !call.is_replay() { Err(too_large(bytes, most)) } else { Ok(()) }
+}
+
+/// What is said of a filter that would be too large.
+pub(super) fn too_large(bytes: u64, most: u64) -> Refusal {
+    let text = "ERR operation results in filter allocation exceeding size limit";
+    format!("{text}: {bytes} bytes, and bf.max-filter-bytes is {most}").into()
 }

@@ -5,9 +5,11 @@ use std::ffi::CStr;
 use std::ops::Range;
 
 use super::grow;
+use crate::asked::{Asked, Family};
 use crate::ffi::Call;
+use crate::multiset::Full;
 use crate::reply::Refusal;
-use crate::scaling::{Asked, Family};
+use crate::value::Filter;
 
 /// What became of an item.
 #[derive(Debug)]
@@ -58,19 +60,28 @@ impl Insertion {
         for at in self.items.clone() {
             let digest = filter.digest(call.argument(at));
             let outcome = loop {
-                let inserted = if self.only_new {
-                    filter.insert_new(digest)
-                } else {
-                    filter.insert(digest).map(|()| true)
+                // A multiset grows by a leaf at a time, and not beyond what is allowed.
+                if self.family == Family::Cuckoo
+                    && let Err(refusal) = grow::check_size(call, filter.memory())
+                {
+                    break Outcome::Refused(refusal);
+                }
+                let inserted = match (&mut *filter, self.only_new) {
+                    (Filter::Set(set), _) => set.insert_new(digest),
+                    (Filter::Multiset(multiset), true) => multiset.insert_new(digest),
+                    (Filter::Multiset(multiset), false) => {
+                        multiset.insert(digest, 1).map(|()| true)
+                    }
                 };
                 match inserted {
                     Ok(true) => break Outcome::Added,
                     Ok(false) => break Outcome::Known,
-                    Err(_) => {}
+                    Err(Full::NeedsPart) => {}
+                    Err(full) => break Outcome::Refused(no_room(self.family, full)),
                 }
                 let grown = match refused.clone() {
                     Some(refusal) => Err(refusal),
-                    None => grow::add_layer(call, filter),
+                    None => grow::add_part(call, filter),
                 };
                 match grown {
                     Ok(announcement) => {
@@ -121,5 +132,14 @@ impl Insertion {
             (Family::Cuckoo, false) => (c"CF.INSERT", Some(c"ITEMS")),
         };
         call.replicate_items(command, word, &items);
+    }
+}
+
+/// What is said where an item finds no room, and another layer would not help.
+pub(super) fn no_room(family: Family, full: Full) -> Refusal {
+    match (family, full) {
+        (_, Full::Count) => "Filter is full".into(),
+        (Family::Bloom, _) => "ERR problem inserting into filter".into(),
+        (Family::Cuckoo, _) => "ERR Insufficient memory".into(),
     }
 }

@@ -52,7 +52,8 @@ impl Command {
         let own = match self.name.as_bytes()[0] {
             b'B' => "bloom",
             b'C' => "cuckoo",
-            _ => "bloom cuckoo",
+            _ if self.name == "TAMIS.INCRBY" => "cuckoo",
+            _ => "tamis",
         };
         format!("{access} {speed} {own}")
     }
@@ -298,11 +299,11 @@ pub(crate) const COMMANDS: [Command; 41] = [
     keyed!(
         "CF.COMPACT",
         cuckoo::compact,
-        REMOVE,
+        READ,
         2..=2,
         "key",
-        BY_LAYERS,
-        "Gives up layers of a cuckoo filter that hold nothing; replies OK"
+        "O(1)",
+        "Does nothing: a cuckoo filter takes the memory of what is in; replies OK"
     ),
     keyed!(
         "CF.DEBUG",
@@ -329,7 +330,7 @@ pub(crate) const COMMANDS: [Command; 41] = [
         2..=2,
         "key",
         BY_BYTES,
-        "Replies with a map: what was asked of a filter, the rate that it has now, and for each layer its kind, params, keys, rate, bytes and content id"
+        "Replies with a map: what was asked of a filter, the rate that it has now, and for each layer its kind, params, keys, rate and bytes"
     ),
     keyed!(
         "TAMIS.DUMP",
@@ -373,7 +374,7 @@ pub(crate) const COMMANDS: [Command; 41] = [
         ADD,
         4..=4,
         "key item increment:int",
-        "O(k + n), where k is the increment and n is the number of layers",
+        BY_LAYERS,
         "Adds an item so often to a cuckoo filter, or removes it; replies how often it is then in"
     ),
     Command {

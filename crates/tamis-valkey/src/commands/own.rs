@@ -1,109 +1,123 @@
 //! TAMIS.*: what BF.* and CF.* do not offer.
 
+use std::borrow::Cow;
+
 use tamis::wire::Frame;
-use tamis::{AnyFilter, ContentId, Delta, Effort, Filter, Hasher, Limits, WireError};
+use tamis::{AnyFilter, ContentId, Delta, Effort, Filter as _, Hasher, Limits, WireError};
 
-use super::{aging, grow};
+use super::{aging, grow, insert};
 use crate::arguments::{fraction, integer, is};
-use crate::dump;
+use crate::asked::{Asked, Family};
+use crate::dump::{self, Part};
 use crate::ffi::{Call, now};
-use crate::memory::{self, NoMemory};
+use crate::library;
+use crate::memory;
+use crate::multiset::{self, Full, MOST_TABLES, Multiset, Refused, Table};
 use crate::reply::{Answer, Refusal, Reply};
-use crate::scaling::{Asked, Family, MOST_LAYERS, Scaling, distinct_in};
+use crate::scaling::{self, Layer, MOST_LAYERS, Scaling};
 use crate::settings::{self, MOST_CAPACITY, MOST_EXPANSION};
-use crate::value::Value;
+use crate::value::{Filter, Value};
 
-/// The most that TAMIS.INCRBY adds or removes at once: it takes a step for each.
-const MOST_STEPS: i64 = 100_000;
+/// The most that TAMIS.INCRBY adds or removes at once.
+const MOST_STEPS: i64 = 1_000_000_000;
 
-/// TAMIS.LAYER: builds the layer that a primary has built.
+/// TAMIS.LAYER: builds the layer or the table that a primary has built.
 pub(super) fn layer(call: &mut Call<'_>) -> Answer {
-    let (asked, layer) =
+    let (asked, part) =
         dump::decode_announcement(call.argument(2)).map_err(|_| "ERR bad announcement")?;
     let value = call.find_mut(1, Some(asked.family))?;
-    let mut bytes = 0; // No limits apply to what a primary has built.
     if !call.is_replay() {
         // From a client only what this server would build itself.
-        let held = value.as_ref().map(|value| value.filter()).transpose()?;
-        let sane =
-            asked.capacity <= MOST_CAPACITY as u64 && i64::from(asked.expansion) <= MOST_EXPANSION;
         let bad = "ERR the announcement is not what this server would plan";
-        if !sane {
+        if asked.capacity > MOST_CAPACITY as u64 || i64::from(asked.expansion) > MOST_EXPANSION {
             return Err(bad.into());
         }
-        let planned = asked.plan(held.map_or(0, |filter| filter.layers().len()))?;
-        if planned.0 != layer {
+        let new = grow::empty(asked);
+        let held = value.as_ref().map(|value| value.filter()).transpose()?.unwrap_or(&new);
+        if grow::plan(held)? != part {
             return Err(bad.into());
         }
-        bytes = planned.1;
-        grow::check_size(call, held.map_or(0, Scaling::memory).saturating_add(bytes))?;
+        grow::check_size(call, held.memory().saturating_add(grow::bytes(held, part)))?;
     }
     if let Some(value) = value {
         let filter = value.filter_mut()?;
-        if *filter.asked() != asked || filter.layers().len() >= MOST_LAYERS {
+        let full = match filter {
+            Filter::Set(set) => set.layers().len() >= MOST_LAYERS,
+            Filter::Multiset(multiset) => multiset.tables().len() >= MOST_TABLES,
+        };
+        if *filter.asked() != asked || full {
             return Err("ERR the announcement is for another filter".into());
         }
-        grow::build(filter, layer, bytes)?;
+        grow::build(call, filter, part)?;
         call.replicate();
     } else {
-        let mut filter = Scaling::new(asked);
-        grow::build(&mut filter, layer, bytes)?;
+        let mut filter = grow::empty(asked);
+        grow::build(call, &mut filter, part)?;
         grow::put(call, filter, call.argument(2))?;
     }
     Ok(Reply::OK)
 }
 
-fn params(layer: &AnyFilter) -> Reply {
-    Reply::Map(named(layer.params().named()))
+fn named(params: Vec<(&'static str, u64)>) -> Reply {
+    Reply::Map(params.into_iter().map(|(name, value)| (name, Reply::number(value))).collect())
 }
 
-fn named(params: Vec<(&'static str, u64)>) -> Vec<(&'static str, Reply)> {
-    params.into_iter().map(|(name, value)| (name, Reply::number(value))).collect()
+fn about_table(table: &Table) -> Reply {
+    Reply::Map(vec![
+        ("kind", Reply::text(multiset::KIND)),
+        ("params", named(vec![("universe", table.universe())])),
+        ("capacity", Reply::number(table.most())),
+        ("keys", Reply::number(table.keys())),
+        ("rate", Reply::Double(table.rate())),
+        ("bytes", Reply::number(table.memory())),
+    ])
 }
 
-/// The rate of each layer. This reads all of it.
-fn rates(filter: &Scaling) -> Vec<f64> {
-    filter.layers().iter().map(Filter::rate).collect()
+fn about_layer(layer: &Layer) -> Reply {
+    let filter = match layer {
+        Layer::Small(table) => return about_table(table),
+        Layer::Large(filter) => filter,
+    };
+    Reply::Map(vec![
+        ("kind", Reply::text(filter.kind().name())),
+        ("params", named(filter.params().named())),
+        ("capacity", Reply::number(filter.capacity())),
+        ("keys", Reply::number(filter.keys())),
+        ("rate", Reply::Double(layer.rate())),
+        ("bytes", Reply::number(layer.memory())),
+    ])
 }
 
-/// The probability that some layer answers yes for an absent key.
-fn joint(rates: &[f64]) -> f64 {
-    1.0 - rates.iter().map(|rate| 1.0 - rate).product::<f64>()
-}
-
-/// TAMIS.INFO.
+/// TAMIS.INFO: from counters and models; nothing of the content is read.
 pub(super) fn info(call: &mut Call<'_>) -> Answer {
     if let Ok(Some(aged)) = call.aged() {
         return Ok(aging::info(aged, now()));
     }
     let value = call.find(1, None)?.ok_or("ERR not found")?;
     let filter = value.filter()?;
-    room_to_identify(filter)?;
     let asked = filter.asked();
-    let rates = rates(filter);
-    let layers = filter.layers().iter().zip(&rates).map(|(layer, &rate)| {
-        Reply::Map(vec![
-            ("kind", Reply::text(layer.kind().name())),
-            ("params", params(layer)),
-            ("capacity", Reply::number(layer.capacity())),
-            ("keys", Reply::number(layer.keys())),
-            ("rate", Reply::Double(rate)),
-            ("bytes", Reply::number(layer.footprint() / 8)),
-            ("content_id", Reply::text(layer.content_id().to_string())),
-        ])
-    });
+    let (rate, capacity, removed, layers) = match filter {
+        Filter::Set(set) => {
+            let layers = set.layers().iter().map(about_layer).collect();
+            (set.rate(), set.capacity(), 0, layers)
+        }
+        Filter::Multiset(multiset) => {
+            let layers = multiset.tables().iter().map(about_table).collect();
+            (multiset.rate(), asked.capacity, multiset.removed(), layers)
+        }
+    };
     Ok(Reply::Map(vec![
         ("family", Reply::text(name_of(asked.family))),
         ("asked_rate", Reply::Double(asked.rate)),
-        ("rate", Reply::Double(joint(&rates))),
-        ("capacity", Reply::number(filter.capacity())),
+        ("rate", Reply::Double(rate)),
+        ("capacity", Reply::number(capacity)),
         ("keys", Reply::number(filter.keys())),
-        ("removed", Reply::number(filter.removed())),
+        ("removed", Reply::number(removed)),
         ("expansion", Reply::number(asked.expansion.into())),
         ("hash", Reply::text(asked.hasher.id().name())),
         ("seed", Reply::text(asked.hasher.seed().to_string())),
         ("bytes", Reply::number(value.memory())),
-        ("layers", Reply::Array(layers.collect())),
+        ("layers", Reply::Array(layers)),
     ]))
 }
 
@@ -121,21 +135,29 @@ fn family_of(word: &[u8]) -> Result<Family, Refusal> {
         .ok_or_else(|| "ERR the family is BLOOM or CUCKOO".into())
 }
 
-/// Asks for the memory that it takes to look at all layers, one after the other.
-fn room_to_identify(filter: &Scaling) -> Result<(), NoMemory> {
-    memory::ask(filter.layers().iter().map(memory::to_identify).max().unwrap_or(0))
-}
-
-/// The layer that a command names: the only one, or that with a number.
-fn chosen(filter: &Scaling, number: Option<i64>) -> Result<usize, Refusal> {
-    let layers = filter.layers().len();
-    match number {
-        None if layers == 1 => Ok(0),
-        None => Err(format!("ERR the filter has {layers} layers: name one with LAYER").into()),
+/// The layer or the table that a command names, as a filter of the library: the only one, or that
+/// with a number.
+fn chosen(filter: &Filter, number: Option<i64>) -> Result<Cow<'_, AnyFilter>, Refusal> {
+    let layers = match filter {
+        Filter::Set(set) => set.layers().len(),
+        Filter::Multiset(multiset) => multiset.tables().len(),
+    };
+    let number = match number {
+        None if layers == 1 => 0,
+        None => {
+            return Err(format!("ERR the filter has {layers} layers: name one with LAYER").into());
+        }
         Some(number) => usize::try_from(number)
             .ok()
             .filter(|&number| number < layers)
-            .ok_or_else(|| format!("ERR layers go from 0 to {}", layers - 1).into()),
+            .ok_or_else(|| Refusal::from(format!("ERR layers go from 0 to {}", layers - 1)))?,
+    };
+    let hasher = filter.asked().hasher;
+    match filter {
+        Filter::Set(set) => library::of_layer(&set.layers()[number], hasher),
+        Filter::Multiset(multiset) => {
+            library::exported(&multiset.tables()[number], hasher).map(Cow::Owned)
+        }
     }
 }
 
@@ -160,10 +182,10 @@ fn options(call: &Call<'_>, start: usize) -> Result<(Option<i64>, bool), Refusal
 pub(super) fn dump(call: &mut Call<'_>) -> Answer {
     let (number, packed) = options(call, 2)?;
     let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
-    let layer = &filter.layers()[chosen(filter, number)?];
-    let work = if packed { memory::to_collect(layer) } else { memory::to_encode(layer) };
+    let layer = chosen(filter, number)?;
+    let work = if packed { memory::to_collect(&layer) } else { memory::to_encode(&layer) };
     // The bytes in one piece, and again as the server's reply.
-    memory::ask(work.saturating_add(2 * (memory::bytes(layer) + memory::SPARE)))?;
+    memory::ask(work.saturating_add(2 * (memory::bytes(&layer) + memory::SPARE)))?;
     let bytes = if packed { layer.pack(Effort::Best).to_vec() } else { layer.encode().to_vec() };
     Ok(Reply::Bulk(bytes))
 }
@@ -181,7 +203,6 @@ pub(super) fn load(call: &mut Call<'_>) -> Answer {
     let frame = Frame::read(&mut data, limits).map_err(refuse)?;
     memory::ask(memory::to_decode(frame.header()))?;
     let layer = AnyFilter::read_behind(frame).map_err(refuse)?;
-    memory::ask(memory::to_merge(&layer))?; // To count what is distinct.
     let Some(capacity) = Some(layer.capacity().max(layer.keys())).filter(|&keys| keys > 0) else {
         return Err("ERR the filter does not say how many keys it is for".into());
     };
@@ -194,13 +215,22 @@ pub(super) fn load(call: &mut Call<'_>) -> Answer {
         max_iterations: 0,
         hasher: layer.hasher(),
     };
-    let kind = layer.kind().name();
-    let distinct = vec![distinct_in(&layer)];
-    let filter = Scaling::of_layers(asked, vec![layer], distinct, 0);
-    let filter =
-        filter.ok_or_else(|| Refusal::from(format!("ERR {} cannot be {kind}", name_of(family))))?;
-    grow::check_size(call, filter.memory())?;
-    call.put(1, Value::ready(filter))?;
+    let kind = layer.kind();
+    let filter = match family {
+        Family::Bloom => {
+            Scaling::of_layers(asked, vec![Layer::Large(Box::new(layer))]).map(Filter::Set)
+        }
+        Family::Cuckoo if library::MULTISETS.contains(&kind) => {
+            memory::ask(memory::to_merge(&layer))?; // To collect what is in.
+            let table = library::imported(&layer, capacity)?;
+            Some(Filter::Multiset(Multiset::of_tables(asked, vec![table], 0)))
+        }
+        Family::Cuckoo => None,
+    };
+    let refuse = || Refusal::from(format!("ERR {} cannot be {}", name_of(family), kind.name()));
+    let value = Value::ready(filter.ok_or_else(refuse)?);
+    grow::check_size(call, value.memory())?;
+    call.put(1, value)?;
     call.replicate();
     Ok(Reply::OK)
 }
@@ -210,26 +240,25 @@ pub(super) fn delta(call: &mut Call<'_>) -> Answer {
     let (number, _) = options(call, 3)?;
     let text = str::from_utf8(call.argument(2)).unwrap_or_default();
     let since = u128::from_str_radix(text, 16).map_err(|_| "ERR a content id is hexadecimal")?;
-    let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
-    let layer = chosen(filter, number)?;
+    let value = call.find(1, None)?.ok_or("ERR not found")?;
+    let layer = chosen(value.filter()?, number)?;
     // The base and what differs, and again as the server's reply.
-    memory::ask(memory::to_collect(&filter.layers()[layer]).saturating_mul(3))?;
-    let base = filter.recall(ContentId(since));
-    let layer = &filter.layers()[layer];
+    memory::ask(memory::to_collect(&layer).saturating_mul(3))?;
+    let base = value.remembered.borrow().get(ContentId(since));
     let (id, packed) = (layer.content_id(), layer.pack(Effort::Fast).to_vec());
-    let delta = base.and_then(|base| Delta::between(&base, layer).ok());
+    let delta = base.and_then(|base| Delta::between(&base, &layer).ok());
     let (word, bytes) = match delta {
         Some(delta) => ("delta", delta.encode().to_vec()),
         None => ("snapshot", packed.clone()),
     };
-    filter.remember(id, packed, settings::REMEMBERED_BYTES.get());
+    value.remembered.borrow_mut().remember(id, packed, settings::REMEMBERED_BYTES.get());
     Ok(Reply::Array(vec![Reply::text(word), Reply::text(id.to_string()), Reply::Bulk(bytes)]))
 }
 
 /// TAMIS.COUNT.
 pub(super) fn count(call: &mut Call<'_>) -> Answer {
     let filter = call.find(1, None)?.map(|value| value.filter()).transpose()?;
-    let count = |item| filter.map_or(0, |filter| filter.count(filter.digest(item)));
+    let count = |item| filter.map_or(0, |filter| filter.count(item));
     Ok(Reply::Array(call.arguments_from(2).map(|item| Reply::number(count(item))).collect()))
 }
 
@@ -243,21 +272,20 @@ pub(super) fn incrby(call: &mut Call<'_>) -> Answer {
     let value = call.find_mut(1, Some(Family::Cuckoo))?.ok_or("ERR not found")?;
     let filter = value.filter_mut()?;
     let digest = filter.digest(item);
-    let before = filter.count(digest);
-    for _ in 0..steps {
-        // Only the first step can need a layer: the others go where it went.
-        if filter.insert(digest).is_err() {
-            let announcement = grow::add_layer(call, filter)?;
+    let before = filter.count(item);
+    if steps > 0 {
+        grow::check_size(call, filter.memory())?;
+        let mut inserted = filter.multiset_mut()?.insert(digest, steps.unsigned_abs());
+        if inserted == Err(Full::NeedsPart) {
+            let announcement = grow::add_part(call, filter)?;
             call.replicate_bytes(c"TAMIS.LAYER", 1, &announcement);
-            filter.insert(digest).map_err(|_| "ERR Insufficient memory")?;
+            inserted = filter.multiset_mut()?.insert(digest, steps.unsigned_abs());
         }
+        inserted.map_err(|full| insert::no_room(Family::Cuckoo, full))?;
+    } else {
+        filter.multiset_mut()?.remove(digest, steps.unsigned_abs());
     }
-    for _ in steps..0 {
-        if !filter.remove(digest) {
-            break;
-        }
-    }
-    let after = filter.count(digest);
+    let after = filter.count(item);
     if after != before {
         call.replicate();
         call.notify(if after > before { c"cuckoo.add" } else { c"cuckoo.del" });
@@ -267,30 +295,44 @@ pub(super) fn incrby(call: &mut Call<'_>) -> Answer {
 
 /// TAMIS.MERGE.
 pub(super) fn merge(call: &mut Call<'_>) -> Answer {
-    let mut sources = Vec::new();
+    let mut all: Vec<&Filter> = Vec::new();
     let mut family = None;
     for at in 2..call.len() {
         let source = call.find(at, family)?.ok_or("ERR not found")?.filter()?;
         family = Some(source.asked().family);
-        sources.push(source);
+        all.push(source);
     }
-    let old = call.find(1, family)?.map(|value| value.filter()).transpose()?;
-    let all = || sources.iter().copied().chain(old);
-    let total = all().map(Scaling::memory).fold(0, u64::saturating_add);
+    if let Some(old) = call.find(1, family)? {
+        all.insert(0, old.filter()?);
+    }
+    let asked = *all[0].asked();
+    if all.iter().any(|filter| filter.asked().hasher != asked.hasher) {
+        return Err("ERR the filters differ in hash or seed".into());
+    }
+    let total = all.iter().map(|filter| filter.memory()).fold(0, u64::saturating_add);
     grow::check_size(call, total)?;
-    let work = all().flat_map(Scaling::layers).map(memory::to_merge);
-    memory::ask(work.fold(total.saturating_mul(2), u64::saturating_add))?;
+    memory::ask(total.saturating_mul(2))?;
+    call.room_below_maxmemory(total)?;
     // Beside the old one, so that it is unchanged if something does not fit.
-    let mut merged = old.cloned();
-    for source in sources {
-        match &mut merged {
-            None => merged = Some(source.clone()),
-            Some(merged) => merged.merge(source)?,
+    let merged = match all[0] {
+        Filter::Set(first) => {
+            let mut merged = first.clone();
+            all[1..].iter().try_for_each(|filter| merged.merge(filter.set()?))?;
+            Filter::Set(merged)
         }
-    }
-    let merged = merged.ok_or("ERR not found")?;
-    room_to_identify(&merged)?;
-    let rate = joint(&rates(&merged));
+        Filter::Multiset(_) => {
+            let all = all.iter().map(|filter| filter.multiset()).collect::<Result<Vec<_>, _>>()?;
+            let merged = Multiset::merged(asked, &all).map_err(|refused| match refused {
+                Refused::Memory => Refusal::from("ERR Insufficient memory"),
+                Refused::Count => "Filter is full".into(),
+            })?;
+            Filter::Multiset(merged.ok_or("ERR the universes differ by no power of two")?)
+        }
+    };
+    let rate = match &merged {
+        Filter::Set(set) => set.rate(),
+        Filter::Multiset(multiset) => multiset.rate(),
+    };
     call.put(1, Value::ready(merged))?;
     call.replicate();
     call.notify(c"tamis.merge");
@@ -307,13 +349,23 @@ pub(super) fn plan(call: &mut Call<'_>) -> Answer {
     let hasher = Hasher::xxh3(settings::SEED.get());
     let asked =
         Asked { family, rate, capacity, expansion: 0, bucket_size: 0, max_iterations: 0, hasher };
-    let (layer, bytes) = asked.plan(0)?;
-    let predicted = layer.params.predict(capacity);
+    let part = grow::plan(&grow::empty(asked))?;
+    let (kind, params, rate, bytes) = match part {
+        Part::Layer(scaling::Plan::Large { params, .. }) => {
+            let predicted = params.predict(capacity);
+            let bytes = crate::plans::bytes(&params);
+            (params.kind().name(), params.named(), predicted.rate, bytes)
+        }
+        Part::Layer(scaling::Plan::Small(plan)) | Part::Table(plan) => {
+            let rate = capacity as f64 / plan.universe as f64;
+            (multiset::KIND, vec![("universe", plan.universe)], rate, plan.bytes())
+        }
+    };
     Ok(Reply::Map(vec![
-        ("kind", Reply::text(layer.params.kind().name())),
-        ("params", Reply::Map(named(layer.params.named()))),
-        ("rate", Reply::Double(predicted.rate)),
-        ("bits_per_key", Reply::Double(predicted.bits_per_key)),
+        ("kind", Reply::text(kind)),
+        ("params", named(params)),
+        ("rate", Reply::Double(rate)),
+        ("bits_per_key", Reply::Double(8.0 * bytes as f64 / capacity as f64)),
         ("bytes", Reply::number(bytes)),
     ]))
 }

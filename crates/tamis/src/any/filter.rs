@@ -148,6 +148,49 @@ impl AnyFilter {
         each!(AnyFilter: self, F, filter => filter.held_entries())
     }
 
+    /// A filter with the params `params` that holds `entries`, which come in order of identity and
+    /// value, each once, and below the universe of the params. `None` for kinds that keep no
+    /// identities, or if there is no memory.
+    ///
+    /// ```
+    /// use tamis::{AnyFilter, Filter, RankCounting, Stored};
+    /// let mut seen = RankCounting::with_rate(1_000, 0.01)?;
+    /// seen.insert("apple")?;
+    /// let any = AnyFilter::from(seen.clone());
+    /// let entries = seen.entries();
+    /// let copy = AnyFilter::of_entries(any.params(), any.label().hasher, entries);
+    /// assert!(copy.is_some_and(|copy| copy.contains("apple")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_entries(
+        params: AnyParams,
+        label: impl Into<Label>,
+        entries: impl IntoIterator<Item = Entry>,
+    ) -> Option<Self> {
+        let mut filter = params.build(label).ok()?;
+        let mut entries = entries.into_iter();
+        let held = each!(AnyFilter: &mut filter, F, filter => filter.hold_entries(&mut entries));
+        held.then_some(filter)
+    }
+
+    /// How many identities filters of these kinds tell apart; `None` for kinds that keep none.
+    pub fn universe(&self) -> Option<u64> {
+        let content = self.content_params();
+        content.first().filter(|(name, _)| *name == "universe").map(|&(_, universe)| universe)
+    }
+
+    /// The words of a filter that is an array of bits and nothing else, as `bloom` and `blocked`
+    /// are; `None` for other kinds.
+    pub fn words(&self) -> Option<&[u64]> {
+        each!(AnyFilter: self, F, filter => filter.words())
+    }
+
+    /// The same, to write: a program that moves a filter piece by piece fills an empty one. Call
+    /// [`validate`](Self::validate) afterwards.
+    pub fn words_mut(&mut self) -> Option<&mut [u64]> {
+        each!(AnyFilter: self, F, filter => filter.words_mut())
+    }
+
     /// Names and values of the params that decide answers. With the hash, the seed and the
     /// content they make up the content id.
     pub(crate) fn content_params(&self) -> Vec<(&'static str, u64)> {

@@ -1,8 +1,10 @@
 //! One cache line of words, and the views of lines as words and as little-endian bytes.
 #![allow(unsafe_code)] // The casts between plain integer views; each block says why it is sound.
 
+use alloc::alloc::{Layout, alloc_zeroed};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::{mem, slice};
+use core::{mem, ptr, slice};
 
 /// 64 bytes on a 64-byte boundary: what one memory access fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,24 @@ impl Line {
 
 const _: () =
     assert!(mem::size_of::<Line>() == Line::BYTES && mem::align_of::<Line>() == Line::BYTES);
+
+/// `len` lines of zeros, from an allocator that may have them without writing them; `None` if it
+/// has not.
+pub(super) fn zeroed(len: usize) -> Option<Vec<Line>> {
+    let layout = Layout::array::<Line>(len).ok()?;
+    if layout.size() == 0 {
+        return Some(Vec::new());
+    }
+    // SAFETY: the size is not 0.
+    let lines: *mut Line = unsafe { alloc_zeroed(layout) }.cast();
+    if lines.is_null() {
+        return None;
+    }
+    let lines = ptr::slice_from_raw_parts_mut(lines, len);
+    // SAFETY: the allocator of all boxes made the block with the layout of `len` lines, and zeros
+    // are lines.
+    Some(unsafe { Box::from_raw(lines) }.into_vec())
+}
 
 /// The lines as one slice of words.
 #[inline]

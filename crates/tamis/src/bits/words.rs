@@ -51,11 +51,10 @@ impl Words {
         let refusal = OutOfMemory { bytes: len.saturating_mul(8) };
         let len = usize::try_from(len).map_err(|_| refusal)?;
         let lines = len.div_ceil(Line::WORDS);
-        let mut owned = Vec::new();
-        owned.try_reserve_exact(lines).map_err(|_| refusal)?;
+        #[cfg_attr(not(feature = "huge-pages"), expect(unused_mut, reason = "advice needs it"))]
+        let mut owned = line::zeroed(lines).ok_or(refusal)?;
         #[cfg(all(feature = "huge-pages", target_os = "linux"))]
         super::huge_pages::advise(&mut owned);
-        owned.resize(lines, Line::ZERO);
         Ok(Self { storage: Storage::Owned(owned), len })
     }
 

@@ -226,6 +226,14 @@ impl Stored for BlockedBloom {
         BlockedParams::from_values(content).ok().map(|params| Shape::Bits(params.bits()))
     }
 
+    fn words(&self) -> Option<&[u64]> {
+        Some(self.words.as_slice())
+    }
+
+    fn words_mut(&mut self) -> Option<&mut [u64]> {
+        Some(self.words.as_mut_slice())
+    }
+
     fn entropy_bits(&self) -> f64 {
         coder::entropy_bits(self.params.bits(), self.words.ones())
     }

@@ -294,6 +294,14 @@ impl Stored for Bloom {
         BloomParams::from_values(content).ok().map(|params| Shape::Bits(params.bits()))
     }
 
+    fn words(&self) -> Option<&[u64]> {
+        Some(self.bits.words().as_slice())
+    }
+
+    fn words_mut(&mut self) -> Option<&mut [u64]> {
+        Some(self.bits.words_mut())
+    }
+
     fn entropy_bits(&self) -> f64 {
         coder::entropy_bits(self.bits.len(), self.bits.ones())
     }

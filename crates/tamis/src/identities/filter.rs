@@ -308,6 +308,12 @@ impl<T: Table> Stored for Identities<T> {
         self.entries()
     }
 
+    fn hold_entries(&mut self, entries: &mut dyn Iterator<Item = Entry>) -> bool {
+        let keys = &mut self.label.keys;
+        let entries = entries.inspect(|entry| *keys = keys.saturating_add(entry.count));
+        self.table.lay_out(entries).is_ok()
+    }
+
     fn entropy_bits(&self) -> f64 {
         let params = self.table.params();
         let entries = self.table.entries().count() as u64;
