@@ -213,7 +213,8 @@ impl CacheDigest {
         let AnyFilter::Bloom(set) = filter else { return Err(other()) };
         let [bits, 1] = set.params().values()[..] else { return Err(other()) };
         let capacity = u32::try_from(filter.capacity()).map_err(|_| other())?;
-        let per_entry = bits.checked_div(capacity.into()).and_then(|n| u8::try_from(n).ok());
+        // (Bits are rounded up to bytes, so one page may seem to have 256.)
+        let per_entry = bits.checked_div(capacity.into()).map(|bits| bits.min(255) as u8);
         let mut digest = Self::new(capacity, per_entry.ok_or_else(other)?)?;
         if digest.bits() != bits {
             return Err(other());

@@ -1,11 +1,11 @@
 //! Which filters peers should send, at which rate and how often, for the fewest bytes.
 //!
-//! A hit of another is lost if its filter does not show the page yet, or if another peer's filter
-//! claims it wrongly and is asked instead (Squid asks one). With `peers` peers and the rate f, the
-//! second happens for at most (`peers` - 1) f of all hits. The first happens for the pages that
-//! came since the last filter: see [`stale`]. Both are upper bounds, because several peers may
-//! have a page. What one leaves of `max_lost` is the other's: the longer the interval, the lower
-//! the rate.
+//! A hit of another is lost if its filter does not show the page yet, if the one that is asked
+//! (Squid asks one) has dropped it since its last filter, or if that one's filter claims it
+//! wrongly. The first two happen for at most the pages that were replaced since the last filter:
+//! see [`stale`]. With `peers` peers and the rate f, the third happens for at most (`peers` - 1) f
+//! of all hits. These are upper bounds, because several peers may have a page. What the first two
+//! leave of `max_lost` is the rate's: the longer the interval, the lower the rate.
 
 use tamis::{Goal, Kind, Plan};
 
@@ -80,8 +80,8 @@ pub fn choose(need: &Need) -> Vec<Choice> {
 /// What a kind takes at an interval; `None` if too many hits are lost.
 fn way(need: &Need, kind: Kind, every: u64, others: f64) -> Option<Choice> {
     let periods = every as f64 / need.every as f64;
-    let stale = stale(need.churn, periods);
-    let rate = ((need.max_lost - stale) / others).min(*RATES.end());
+    let replaced = 2.0 * stale(need.churn, periods);
+    let rate = ((need.max_lost - replaced) / others).min(*RATES.end());
     if !RATES.contains(&rate) {
         return None;
     }
@@ -95,7 +95,7 @@ fn way(need: &Need, kind: Kind, every: u64, others: f64) -> Option<Choice> {
         kind: kind.name(),
         rate,
         every,
-        lost: stale + others * rate,
+        lost: replaced + others * rate,
         is_delta: delta.is_some(),
         update_bytes,
         bytes_an_hour: update_bytes * messages,
