@@ -217,7 +217,9 @@ impl Build {
         let count = u32::try_from(pages.len()).context("more pages than a digest can have")?;
         let capacity = self.capacity.unwrap_or(count.max(1));
         let mut digest = CacheDigest::new(capacity, self.bits_per_entry)?;
-        pages.into_iter().for_each(|page| digest.insert(page));
+        for page in pages {
+            digest.insert(page);
+        }
         fs::write(&self.output, digest.encode())
             .with_context(|| format!("cannot write {}", self.output.display()))?;
         Ok(Outcome::Fine)

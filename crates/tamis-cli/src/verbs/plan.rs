@@ -57,7 +57,7 @@ pub(crate) struct Plan {
     wanted: Wanted,
 
     #[command(flatten)]
-    peers: peers::Peers,
+    peers: peers::AmongPeers,
 }
 
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use crate::{numbers, show};
 /// Peers that tell each other what they have.
 #[derive(Args)]
 #[command(next_help_heading = "Peers")]
-pub(super) struct Peers {
+pub(super) struct AmongPeers {
     /// Plan kind, rate and interval for this many peers that tell each other what they have, for
     /// the fewest bytes
     #[arg(
@@ -37,7 +37,7 @@ pub(super) struct Peers {
     max_lost: f64,
 }
 
-impl Peers {
+impl AmongPeers {
     /// What is needed; `None` if the plan is for one filter.
     pub(super) fn need(&self, keys: u64, churn: Option<f64>) -> Result<Option<Need>> {
         let (Some(peers), Some(every), Some(churn)) = (self.peers, self.every, churn) else {
