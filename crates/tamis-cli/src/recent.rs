@@ -80,6 +80,8 @@ impl Recent {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// Far more keys than planned for: none is forgotten within its lifetime, hardly any new one
@@ -89,14 +91,20 @@ mod tests {
         let hasher = Hasher::default();
         let asked = Asked { hasher, rate: 1e-4, keys: Some(10), lifetime: 1000, steps: 4 };
         let mut recent = Recent::new(asked).unwrap();
-        let mut dropped = 0;
+        // Taken for others that were seen; they come back when those have expired.
+        let mut dropped = BTreeSet::new();
         for key in 0..100_000_u64 {
             let now = key / 50;
-            dropped += u64::from(!recent.is_new(hasher.digest(&key), now).unwrap());
+            if !recent.is_new(hasher.digest(&key), now).unwrap() {
+                dropped.insert(key);
+            }
             let again = key.saturating_sub(50 * (key % 1000));
-            assert!(!recent.is_new(hasher.digest(&again), now).unwrap(), "{key} {again}");
+            if !dropped.contains(&again) {
+                assert!(!recent.is_new(hasher.digest(&again), now).unwrap(), "{key} {again}");
+            }
         }
-        assert!(dropped <= 30, "{dropped}");
+        // Ten are expected, and more than thirty in one of 10^7 runs.
+        assert!(dropped.len() <= 30, "{dropped:?}");
         assert!(recent.filters.len() > 2);
         let rates: f64 = recent.filters.iter().map(|(filter, _)| filter.rate(2000)).sum();
         assert!(rates <= 1e-4, "{rates}");

@@ -64,7 +64,8 @@ impl<M: Machine + Clone> BlockedRank<M> {
         Ok(Self { machine: machine.clone(), params, label, levels })
     }
 
-    /// The filter of the library, in the memory of the machine. It is checked before, as a file is.
+    /// The filter of the library, in the memory of the machine. It is checked before, as a file
+    /// is.
     pub fn from_cpu(machine: &M, filter: &tamis::BlockedRank) -> Result<Self, Error> {
         tamis::Stored::validate(filter)?;
         let (words, list) = inside::take_apart(filter);
@@ -223,8 +224,8 @@ const COPIED: usize = 1 << 23;
 const UNDER_WAY: usize = 3;
 
 impl BlockedRank<Gpu> {
-    /// Whether each of some integers in the memory of the host is in. Copies and questions go on at
-    /// once. Copies are quick if both slices are [`Pinned`](crate::Pinned).
+    /// Whether each of some integers in the memory of the host is in. Copies and questions go on
+    /// at once. Copies are quick if both slices are [`Pinned`](crate::Pinned).
     ///
     /// # Panics
     ///

@@ -368,8 +368,8 @@ impl<M: Machine + Clone> Levels<M> {
         Ok((identities, number))
     }
 
-    /// Digests of keys of any length: key i is the bytes offsets[i] to offsets[i + 1] of some bytes,
-    /// which are given by address and number.
+    /// Digests of keys of any length: key i is the bytes offsets[i] to offsets[i + 1] of some
+    /// bytes, which are given by address and number.
     pub(crate) fn digests(
         &self,
         [bytes, length]: [u64; 2],

@@ -1,7 +1,8 @@
 //! The header of a filter, and the announcement of a part of it.
 //!
 //! ```text
-//! header        magic (8) | asked | removed (8) | parts (4) | each part | checksum of all before (8)
+//! header        magic (8) | asked | removed (8) | parts (4) | each part |
+//!               checksum of all before (8)
 //! asked         family (1) | hash (1) | seed (16) | rate as bits (8) | capacity (8) |
 //!               expansion (4) | bucket size (2) | max iterations (2)
 //! layer         bytes (8) | keys (8) | layout

@@ -26,7 +26,8 @@ const GOLDEN: [(&str, &[u8], &str); 3] = [
 
 /// Payloads of RESTORE that Redis 7.0.15 wrote (by DUMP, without compression) are read for ever,
 /// and written as they were. `set` has a small layer and a large one, `multiset` two tables and
-/// counts, `partial` is the set without its last chunk. With `TAMIS_GOLDEN` set they are made anew.
+/// counts, `partial` is the set without its last chunk. With `TAMIS_GOLDEN` set they are made
+/// anew.
 #[test]
 fn old_payloads_are_read() {
     for kind in Kind::ALL {

@@ -1,5 +1,5 @@
-//! Columns of Parquet files, written by the crate that reads them. (The tests of the Python package
-//! ask for files that pyarrow wrote.)
+//! Columns of Parquet files, written by the crate that reads them. (The tests of the Python
+//! package ask for files that pyarrow wrote.)
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::tool::{Folder, numbers};
 
-/// Row i, from 1 to `rows`: `name` is "name i", or null for every fifth; `id` is i; `at` is a time.
-/// Row groups have 700 rows.
+/// Row i, from 1 to `rows`: `name` is "name i", or null for every fifth; `id` is i; `at` is a
+/// time. Row groups have 700 rows.
 fn file(rows: i64, compression: Compression) -> Vec<u8> {
     let schema = "message rows {
         OPTIONAL BYTE_ARRAY name (UTF8);

@@ -112,7 +112,8 @@ impl Machine for Emulated {
         let mut all = [0; 11];
         all[..arguments.len()].copy_from_slice(arguments);
         let [a, b, c, d, e, f, g, h, i, j, k] = all;
-        // SAFETY: the caller keeps the contract of the kernel. The symbols are those of the source.
+        // SAFETY: the caller keeps the contract of the kernel. The symbols are those of the
+        // source.
         unsafe {
             let block = *program.0.get::<*mut u64>(b"emulated_block").unwrap();
             let kernel = program.0.get::<Kernel>(kernel.as_bytes()).unwrap();

@@ -100,7 +100,10 @@ fn what_is_built_has_the_bytes_of_the_library() {
 fn batches_that_come_and_go_leave_the_bytes_of_the_library() {
     let machine = Emulated::new();
     let keys = 6000;
-    for (number, params) in shapes(keys).into_iter().enumerate() {
+    // Each size of block, with wide fingerprints and with narrow ones by turns.
+    let chosen =
+        shapes(keys).into_iter().enumerate().filter(|(number, _)| [0, 3, 4, 7].contains(number));
+    for (number, params) in chosen {
         let mut random = Digest(number as u64);
         let mut next = |below: u64| {
             random = Digest(random.word(1));

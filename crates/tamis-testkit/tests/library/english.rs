@@ -14,6 +14,7 @@ const DONE: &[&str] = &[
     "crates/tamis-bench/src",
     "crates/tamis-cli",
     "crates/tamis-exchange",
+    "crates/tamis-gpu",
     "crates/tamis-python",
     "crates/tamis-report/src",
     "crates/tamis-testkit/src",

@@ -1,7 +1,8 @@
 //! Some hundred identities at most, in order, each with its count: one array of bits.
 //!
 //! ```text
-//! word 0   identities (16) | words (16) | bits of a low part (8) | bits of a count (8) | zeros (16)
+//! word 0   identities (16) | words (16) | bits of a low part (8) | bits of a count (8) |
+//!          zeros (16)
 //! from bit 64 upwards    the high parts: of each identity as many zeros as its high part is above
 //!                        the one before, then a one
 //! from the end downwards a cell for each identity: its low part, and its count less 1

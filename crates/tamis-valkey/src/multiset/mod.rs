@@ -52,8 +52,8 @@ pub(crate) struct Plan {
 pub(crate) struct TooFine;
 
 impl Plan {
-    /// Bytes of memory when it is full, at most: an identity takes two bits more than its low part,
-    /// and leaves have room for a sixteenth more.
+    /// Bytes of memory when it is full, at most: an identity takes two bits more than its low
+    /// part, and leaves have room for a sixteenth more.
     pub(crate) fn bytes(&self) -> u64 {
         let bits = (self.universe as f64 / self.most.max(1) as f64).max(1.0).log2() + 3.0;
         (self.most as f64 * bits / 8.0 * 1.2) as u64
