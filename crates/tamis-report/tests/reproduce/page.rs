@@ -94,7 +94,7 @@ fn the_page_in_a_browser() {
     let folder = tempfile::tempdir().unwrap();
     report.write(folder.path()).unwrap();
     let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
-    assert_eq!(report.figures(), 16);
+    assert_eq!(report.figures(), 17);
     for width in [DESKTOP, PHONE] {
         let seen = look(folder.path(), &page, width);
         let fine = Seen {
