@@ -213,3 +213,27 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(filter.keys(), 0);
     assert_eq!(params.values().len(), BlockedRankParams::NAMES.len());
 }
+
+/// A damaged file that is opened in place, where nothing is checked, goes to no GPU.
+#[test]
+fn a_damaged_filter_is_refused() {
+    let machine = Emulated::new();
+    let mut filter = tamis::BlockedRank::with_rate(1000, 0.01).unwrap();
+    filter.insert_many(&digests(0, 1000)).unwrap();
+    let good = filter.to_bytes();
+    let (mut refused, mut opened) = (0, 0);
+    for at in (good.len() / 2..good.len()).step_by(61) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x5a;
+        let bytes: tamis::SharedBytes = std::sync::Arc::new(bad);
+        let Ok(damaged) = tamis::BlockedRank::open(&bytes) else { continue };
+        opened += 1;
+        match BlockedRank::from_cpu(&machine, &damaged) {
+            Err(Error::Invalid(_)) => refused += 1,
+            // (What is left is a filter: of other keys, or damaged beside its blocks.)
+            Ok(_) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(opened > 5 && refused * 2 > opened, "{refused} of {opened}");
+}
