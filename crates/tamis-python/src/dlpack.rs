@@ -65,9 +65,8 @@ pub(crate) fn integers(capsule: &Bound<'_, PyCapsule>) -> PyResult<Integers> {
         return Err(bad_batch(&text));
     }
     // SAFETY: there is a number for each dimension, which is one; strides may be missing.
-    let (number, stride) = unsafe {
-        (*tensor.shape, if tensor.strides.is_null() { 1 } else { *tensor.strides })
-    };
+    let (number, stride) =
+        unsafe { (*tensor.shape, if tensor.strides.is_null() { 1 } else { *tensor.strides }) };
     if number > 1 && stride != 1 {
         return Err(bad_batch("its items do not follow each other; make it contiguous"));
     }
@@ -121,7 +120,8 @@ pub(crate) fn capsule<T: Send + Sync + 'static>(
         byte_offset: 0,
     };
     let managed = Managed { tensor, context: ptr::null_mut(), deleter: Some(delete::<T>) };
-    let made = Box::into_raw(Box::new(HandedOut { managed, shape: number as i64, stride: 1, owner }));
+    let made =
+        Box::into_raw(Box::new(HandedOut { managed, shape: number as i64, stride: 1, owner }));
     // SAFETY: `made` is ours until the capsule has it, and lives until `delete` frees it.
     unsafe {
         (*made).managed.tensor.shape = &raw const (*made).shape;

@@ -8,7 +8,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyCapsule, PyDict};
-use tamis::{AnyFilter, AnyParams, Filter as _, Hasher, Kind, Label, Operation};
+use tamis::{AnyFilter, AnyParams, Hasher, Kind, Label, Operation};
 use tamis_gpu::{Blocked, BlockedRank, Buffer, Gpu, Keys};
 
 use crate::batch::Batch;
@@ -143,14 +143,11 @@ fn described(interface: &Bound<'_, PyDict>) -> PyResult<Integers> {
         Ok::<_, PyErr>(item.filter(|item| !item.is_none()))
     };
     let needed = |name: &str| {
-        item(name)?.ok_or_else(|| {
-            bad_batch(&format!("its __cuda_array_interface__ has no {name}"))
-        })
+        item(name)?.ok_or_else(|| bad_batch(&format!("its __cuda_array_interface__ has no {name}")))
     };
     let items: String = needed("typestr")?.extract()?;
     if !matches!(items.as_str(), "<i8" | "<u8") {
-        let text =
-            format!("an array of a GPU holds int64 or uint64, not {items}; cast it first");
+        let text = format!("an array of a GPU holds int64 or uint64, not {items}; cast it first");
         return Err(bad_batch(&text));
     }
     let shape: Vec<u64> = needed("shape")?.extract()?;
@@ -278,9 +275,11 @@ impl GpuArray {
         });
         let words = words.map_err(Refused::refused)?;
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        let bytes: Vec<u8> = bytes.take(self.number as usize * usize::from(self.bits / 8)).collect();
+        let bytes: Vec<u8> =
+            bytes.take(self.number as usize * usize::from(self.bits / 8)).collect();
         let numpy = py.import("numpy")?;
-        let array = numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), self.dtype()))?;
+        let array =
+            numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), self.dtype()))?;
         match dtype {
             Some(dtype) => array.call_method1("astype", (dtype,)),
             None => Ok(array),

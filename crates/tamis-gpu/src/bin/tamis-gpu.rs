@@ -249,7 +249,9 @@ fn memory(gpu: &Gpu) -> Outcome {
             (outcome, found) => return Err(format!("{room} bytes: {outcome:?}, {found:?}").into()),
         }
     }
-    println!("64 batches: {done} inserted, {refused} refused, {damaged} left a filter that says so");
+    println!(
+        "64 batches: {done} inserted, {refused} refused, {damaged} left a filter that says so"
+    );
     if done == 0 || refused == 0 {
         return Err("the memory was never short, or always".into());
     }
