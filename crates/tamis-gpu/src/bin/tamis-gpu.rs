@@ -187,6 +187,9 @@ fn check(gpu: &Gpu, numbers: &[u64], blocks: &[u64], rates: &[f64]) -> Outcome {
     Ok(())
 }
 
+/// How often memory is short, by less each time.
+const SHORTAGES: u64 = 20;
+
 /// Keys of the filter that must survive.
 const KEPT: u64 = 1_000_000;
 
@@ -230,7 +233,7 @@ fn memory(gpu: &Gpu) -> Outcome {
     // From nothing left to enough: the batch is in, or it is not, or the filter says that it is
     // damaged.
     let (mut refused, mut damaged, mut done) = (0, 0, 0);
-    for room in (0..64_u64).map(|step| step << 20) {
+    for room in (0..SHORTAGES).map(|step| step * (12 << 20)) {
         let mut filter = start()?;
         gpu.give_back()?;
         let ballast = fill(gpu, room)?;
@@ -250,7 +253,7 @@ fn memory(gpu: &Gpu) -> Outcome {
         }
     }
     println!(
-        "64 batches: {done} inserted, {refused} refused, {damaged} left a filter that says so"
+        "{SHORTAGES} batches: {done} inserted, {refused} refused, {damaged} left damage, told"
     );
     if done == 0 || refused == 0 {
         return Err("the memory was never short, or always".into());
