@@ -214,7 +214,7 @@ impl Gpu {
         if words == 0 {
             return Ok(());
         }
-        if address % 8 != 0 {
+        if !address.is_multiple_of(8) {
             return refuse("it does not begin at a multiple of 8 bytes");
         }
         let end = words.checked_mul(8).and_then(|bytes| address.checked_add(bytes));

@@ -408,12 +408,11 @@ impl GpuFilter {
         };
         let hasher = Hasher::xxh3(seed);
         let gpu = gpu(py, device)?;
-        let (planned, given) = match goal::count(keys)? {
-            Some(planned) => (planned, None),
-            None => {
-                let given = Given::new(keys, &gpu, hasher)?;
-                (given.number(), Some(given))
-            }
+        let (planned, given) = if let Some(planned) = goal::count(keys)? {
+            (planned, None)
+        } else {
+            let given = Given::new(keys, &gpu, hasher)?;
+            (given.number(), Some(given))
         };
         let params = wish.params(py, planned)?;
         let label = Label::planned(hasher, planned.max(1));
