@@ -123,6 +123,11 @@ impl<'a> Chunks<'a> {
         Self { input, separator, bytes: vec![0; BUFFER], taken: 0, filled: 0 }
     }
 
+    /// What was handed out last.
+    pub(super) fn last(&self) -> &[u8] {
+        &self.bytes[..self.taken]
+    }
+
     /// As many whole lines as have come, at least one; the last line of the input may lack its
     /// end. `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
@@ -141,7 +146,7 @@ impl<'a> Chunks<'a> {
             match self.input.read(&mut self.bytes[from..]) {
                 Ok(0) => {
                     self.taken = self.filled;
-                    return Ok(Some(&self.bytes[..self.taken]).filter(|chunk| !chunk.is_empty()));
+                    return Ok(Some(self.last()).filter(|chunk| !chunk.is_empty()));
                 }
                 Ok(read) => self.filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -149,7 +154,7 @@ impl<'a> Chunks<'a> {
             }
             if let Some(at) = memrchr(self.separator, &self.bytes[from..self.filled]) {
                 self.taken = from + at + 1;
-                return Ok(Some(&self.bytes[..self.taken]));
+                return Ok(Some(self.last()));
             }
         }
     }

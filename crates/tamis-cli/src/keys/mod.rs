@@ -64,8 +64,8 @@ pub(crate) struct Keys {
     jsonl: Vec<String>,
 
     /// The files are Parquet, and the key is this column of text, bytes or integers (decimal, as
-    /// everywhere; see --integers). Rows where it is null are passed over; only the key is
-    /// printed. Repeated, as --csv. For a tamis that was built with --features parquet
+    /// everywhere; see --integers). Rows where it is null are passed over; a row is printed as a
+    /// JSON object. Repeated, as --csv. For a tamis that was built with --features parquet
     #[arg(
         long,
         value_name = "COLUMN",
@@ -199,11 +199,22 @@ impl Keys {
         self.inputs().map(size).sum()
     }
 
-    /// Hands every line to `take`, batch after batch, until it breaks off.
+    /// Hands every key to `take`, batch after batch, until it breaks off.
     pub(crate) fn each_batch(
         &self,
         hasher: Hasher,
+        progress: Progress,
+        take: impl FnMut(&Batch) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.batches(hasher, progress, false, take)
+    }
+
+    /// Hands on keys and, if these are `printed`, lines.
+    fn batches(
+        &self,
+        hasher: Hasher,
         mut progress: Progress,
+        printed: bool,
         mut take: impl FnMut(&Batch) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let mut digests = Vec::with_capacity(BATCH);
@@ -222,7 +233,7 @@ impl Keys {
                     pause: some.last,
                 })
             };
-            if self.each_piece(path, &warned, &mut progress, &mut hand_on)?.is_break() {
+            if self.each_piece(path, printed, &warned, &mut progress, &mut hand_on)?.is_break() {
                 break;
             }
         }
@@ -233,14 +244,17 @@ impl Keys {
     fn each_piece(
         &self,
         path: &Path,
+        printed: bool,
         warned: &Cell<bool>,
         progress: &mut Progress,
         hand_on: &mut HandOn,
     ) -> Result<ControlFlow<()>> {
         #[cfg(feature = "parquet")]
         if !self.parquet.is_empty() {
-            return parquet::each_row(path, &self.parquet, hand_on);
+            return parquet::each_row(path, &self.parquet, printed, hand_on);
         }
+        #[cfg(not(feature = "parquet"))]
+        let _ = printed;
         let Input { bytes, live, read, .. } = Input::open(path, self.trust())?;
         let mut seen = 0;
         let mut hand_on = |some: &Piece| {
@@ -294,7 +308,7 @@ impl Keys {
         mut take: impl FnMut(&Batch, &mut BufWriter<Output>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let mut out = show::output();
-        self.each_batch(hasher, progress, |batch| {
+        self.batches(hasher, progress, true, |batch| {
             let flow = take(batch, &mut out)?;
             if batch.pause {
                 out.flush()?;

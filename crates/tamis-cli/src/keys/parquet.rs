@@ -16,14 +16,12 @@ use super::{BATCH, HandOn, Piece, joined};
 use crate::input::{self, failed_to_read};
 use crate::store::name;
 
-/// What stands between columns where a row is printed.
-const BETWEEN: u8 = b'\t';
-
-/// Hands on the rows of a file that have no null in `columns`; the key is made of these. A row is
-/// printed as the columns of its key: the others are not read.
+/// Hands on the rows of a file that have no null in `columns`; the key is made of these. If rows
+/// are `printed`, each is a line: a JSON object of all columns. Otherwise the others are not read.
 pub(super) fn each_row(
     path: &Path,
     columns: &[String],
+    printed: bool,
     hand_on: &mut HandOn,
 ) -> Result<ControlFlow<()>> {
     let failed = || failed_to_read(path);
@@ -38,7 +36,8 @@ pub(super) fn each_row(
         .map(|column| Column::find(schema, column).with_context(|| name(path)))
         .collect::<Result<_>>()?;
     for number in 0..reader.num_row_groups() {
-        if each_row_of(&reader, number, &columns, hand_on).with_context(failed)?.is_break() {
+        let flow = each_row_of(&reader, number, &columns, printed, hand_on);
+        if flow.with_context(failed)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
@@ -50,6 +49,7 @@ fn each_row_of(
     reader: &SerializedFileReader<File>,
     number: usize,
     columns: &[Column],
+    printed: bool,
     hand_on: &mut HandOn,
 ) -> Result<ControlFlow<()>> {
     let group = reader.get_row_group(number)?;
@@ -58,6 +58,7 @@ fn each_row_of(
         .iter()
         .map(|column| group.get_column_reader(column.at))
         .collect::<Result<_, _>>()?;
+    let mut records = if printed { Some(group.get_row_iter(None)?) } else { None };
     while left > 0 {
         let rows = left.min(BATCH);
         let texts: Vec<_> = readers
@@ -66,12 +67,14 @@ fn each_row_of(
             .map(|(reader, column)| column.read(reader, rows))
             .collect::<Result<_>>()?;
         let parts = |row: usize| texts.iter().map(move |column| column[row].as_deref());
-        let whole = (0..rows).filter(|&row| parts(row).all(|part| part.is_some()));
-        let whole: Vec<Vec<&[u8]>> = whole.map(|row| parts(row).flatten().collect()).collect();
-        let keys: Vec<_> =
-            whole.iter().map(|row| joined(row.iter().map(|&part| Cow::Borrowed(part)))).collect();
-        let lines: Vec<Vec<u8>> = whole.iter().map(|row| row.join(&BETWEEN)).collect();
-        let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
+        let (mut keys, mut lines) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        for row in 0..rows {
+            let record = records.as_mut().and_then(Iterator::next).transpose()?;
+            let Some(parts) = parts(row).collect::<Option<Vec<&[u8]>>>() else { continue };
+            keys.push(joined(parts.into_iter().map(Cow::Borrowed)));
+            lines.push(record.map_or(String::new(), |record| record.to_json_value().to_string()));
+        }
+        let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
         left -= rows;
         let piece = Piece { lines: &lines, keys: &keys, header: None, last: false };
         if hand_on(&piece)?.is_break() {

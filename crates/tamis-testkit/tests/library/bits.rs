@@ -124,6 +124,31 @@ fn shared_words_are_copied_by_the_first_write() {
     assert!(Words::shared(&bytes, usize::MAX, 2).is_none(), "overflow");
 }
 
+/// Large arrays ask for huge pages: where the system has them, the flags of their memory say so.
+#[cfg(target_os = "linux")]
+#[test]
+fn large_words_ask_for_huge_pages() {
+    let words = Words::zeroed(4 << 20).unwrap();
+    // Beyond the first huge page that could be asked for.
+    let address = words.as_slice()[words.len() / 2..].as_ptr() as usize;
+    let memory = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut holds = false;
+    for line in memory.lines() {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let end = |text: &str| usize::from_str_radix(text, 16).ok();
+        if let Some((Some(from), Some(to))) = range.map(|(from, to)| (end(from), end(to))) {
+            holds = (from..to).contains(&address);
+        }
+        if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| holds) {
+            let advised = flags.split(' ').any(|flag| flag == "hg");
+            let known = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+            assert!(advised || !known, "{flags}");
+            return;
+        }
+    }
+    panic!("no memory holds the words");
+}
+
 /// Arrays of several megabytes may lie on huge pages, which must make no difference.
 #[test]
 fn large_words_are_zero_and_hold_what_is_written() {

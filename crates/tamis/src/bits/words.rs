@@ -51,11 +51,10 @@ impl Words {
         let refusal = OutOfMemory { bytes: len.saturating_mul(8) };
         let len = usize::try_from(len).map_err(|_| refusal)?;
         let lines = len.div_ceil(Line::WORDS);
-        #[cfg_attr(not(feature = "huge-pages"), expect(unused_mut, reason = "advice needs it"))]
-        let mut owned = line::zeroed(lines).ok_or(refusal)?;
+        let zeroed = line::zeroed;
         #[cfg(all(feature = "huge-pages", target_os = "linux"))]
-        super::huge_pages::advise(&mut owned);
-        Ok(Self { storage: Storage::Owned(owned), len })
+        let zeroed = super::huge_pages::zeroed;
+        Ok(Self { storage: Storage::Owned(zeroed(lines).ok_or(refusal)?), len })
     }
 
     /// The first `len` words of these lines; those beyond must be zero.
