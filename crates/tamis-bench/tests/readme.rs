@@ -19,3 +19,17 @@ fn the_readme_shows_what_its_record_tells() {
         assert!(draw(&records[0]) == chart, "{path}: {again}");
     }
 }
+
+/// The one figure of a GPU is typed, because no machine of this project makes it again.
+#[test]
+fn the_figure_of_the_gpu_is_that_of_its_record() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let (before, after) = readme.split_once(" billion keys a second built").expect("a figure");
+    let shown = before.rsplit(' ').next().unwrap();
+    let (_, link) = after.split_once("[record](").expect("a record behind it");
+    let record = fs::read_to_string(root.join(link.split(')').next().unwrap())).unwrap();
+    let row = record.lines().find_map(|line| line.strip_prefix("| blocked-rank | build | "));
+    let median: f64 = row.and_then(|row| row.split(' ').next()).unwrap().parse().unwrap();
+    assert_eq!(shown, format!("{median:.1}"));
+}

@@ -81,7 +81,7 @@ impl Progress {
             // even pace.
             let left = self.started.elapsed().as_secs_f64() * (1.0 / share - 1.0);
             let (percent, minutes) = (100.0 * share, left / 60.0);
-            eprintln!("{}: {percent:.0}% done, {minutes:.0} minutes left", self.bar.message());
+            eprintln!("{}: {percent:.0}% done, {minutes:.0} min left", self.bar.message());
         }
     }
 

@@ -66,7 +66,7 @@ pub(crate) fn crowded(filter: &AnyFilter) -> Option<String> {
             let rate = rate(filter.rate());
             format!(
                 "the filter holds {keys} keys but was planned for {capacity}, so its rate is now \
-                 {rate}; build a larger one with --keys {keys}"
+                 {rate}; build a larger one with --keys {keys} (fewer, if some came twice)"
             )
         });
     }

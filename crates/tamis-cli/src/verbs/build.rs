@@ -34,7 +34,8 @@ pub(crate) struct Build {
     #[arg(short, long, value_name = "FILTER")]
     output: PathBuf,
 
-    /// Choose the kind that meets the goal best, and say which
+    /// Choose the kind that meets the goal best, and say which. Without --ops insert it may be one
+    /// that is built once, and that nothing can be added to later
     #[arg(long, conflicts_with = "kind")]
     auto: bool,
 

@@ -5,6 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+#[cfg(all(feature = "huge-pages", target_os = "linux"))]
+use super::huge_pages::zeroed;
+#[cfg(not(all(feature = "huge-pages", target_os = "linux")))]
+use super::line::zeroed;
 use super::line::{self, Line};
 
 /// Bytes with an owner of their own, such as a mapped file.
@@ -51,9 +55,6 @@ impl Words {
         let refusal = OutOfMemory { bytes: len.saturating_mul(8) };
         let len = usize::try_from(len).map_err(|_| refusal)?;
         let lines = len.div_ceil(Line::WORDS);
-        let zeroed = line::zeroed;
-        #[cfg(all(feature = "huge-pages", target_os = "linux"))]
-        let zeroed = super::huge_pages::zeroed;
         Ok(Self { storage: Storage::Owned(zeroed(lines).ok_or(refusal)?), len })
     }
 
