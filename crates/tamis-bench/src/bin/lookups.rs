@@ -1,12 +1,11 @@
 //! Lookups of `ribbon` beside the floor: one line of an array of the same size, read at random.
 //!
 //! ```text
-//! cargo run --release -p tamis-bench --bin lookups [keys] [rate] [rounds]
+//! cargo run --release -p tamis-bench --features tamis/huge-pages --bin lookups [keys] [rate] [rounds]
 //! ```
 //!
-//! Nanoseconds of processor time a question, the least of several rounds that take turns. The
-//! questions are in order of nothing. "Dependent" reads know their address only when the one
-//! before has come, as a program that acts on each answer; the others overlap.
+//! Nanoseconds of processor time a question, the least of several rounds. "Dependent" reads know
+//! their address only when the answer before has come; the others overlap.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -39,10 +38,15 @@ fn main() -> Result<()> {
     let held = filter.footprint() as f64 / keys as f64;
     let predicted = Ribbon::predict(&params, keys);
     println!("{keys} keys, {:.4e} predicted, {:.4e} by its bits", predicted.rate, filter.rate());
-    println!("{held:.5} bits a key held, {:.5} predicted, {:.4} log2(1/rate)",
-        predicted.bits_per_key, held / -rate.log2());
-    println!("lines: {:.2} a key that is in, {:.2} an absent key\n",
-        predicted.blocks_per_hit, predicted.blocks_per_miss);
+    println!(
+        "{held:.5} bits a key held, {:.5} predicted, {:.4} log2(1/rate)",
+        predicted.bits_per_key,
+        held / -rate.log2()
+    );
+    println!(
+        "lines: {:.2} a key that is in, {:.2} an absent key\n",
+        predicted.blocks_per_hit, predicted.blocks_per_miss
+    );
 
     let lines = (filter.footprint() / 512) as usize;
     let plain = black_box(vec![1_u64; lines * 8]);
@@ -68,7 +72,9 @@ fn main() -> Result<()> {
             ns(&hits, |keys| dependent(keys, |key| filter.contains_digest(key).into())),
             ns(&misses, |keys| dependent(keys, |key| filter.contains_digest(key).into())),
             ns(&hits, |keys| keys.iter().map(|&key| u64::from(filter.contains_digest(key))).sum()),
-            ns(&misses, |keys| keys.iter().map(|&key| u64::from(filter.contains_digest(key))).sum()),
+            ns(&misses, |keys| {
+                keys.iter().map(|&key| u64::from(filter.contains_digest(key))).sum()
+            }),
             ns(&hits, |keys| many(&filter, keys, &mut answers)),
             ns(&misses, |keys| many(&filter, keys, &mut answers)),
         ];
