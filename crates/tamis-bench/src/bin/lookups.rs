@@ -1,7 +1,7 @@
 //! Lookups of `ribbon` beside the floor: one line of an array of the same size, read at random.
 //!
 //! ```text
-//! cargo run --release -p tamis-bench --features tamis/huge-pages --bin lookups [keys] [rate] [rounds]
+//! cargo run --release -p tamis-bench --features tamis/huge-pages --bin lookups 100000000 0.01
 //! ```
 //!
 //! Nanoseconds of processor time a question, the least of several rounds. "Dependent" reads know

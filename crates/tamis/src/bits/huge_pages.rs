@@ -10,8 +10,8 @@ use super::line::{self, Line};
 /// harm.
 const PAGE: usize = 2 << 20;
 
-/// As [`line::zeroed`]; several huge pages are asked for before their first byte is written, because
-/// then it is too late.
+/// As [`line::zeroed`]; several huge pages are asked for before their first byte is written,
+/// because then it is too late.
 pub(super) fn zeroed(len: usize) -> Option<Vec<Line>> {
     if len * size_of::<Line>() < 2 * PAGE {
         return line::zeroed(len);
