@@ -159,8 +159,8 @@ impl SortedWriter {
         self.written
     }
 
-    /// What [`encode_sorted`] returns for these numbers; `None` if there were so many more or
-    /// fewer than was thought that they have another code.
+    /// What [`encode_sorted`] returns for these numbers; `None` if their code would be another
+    /// one, because there were more or fewer than was thought.
     pub(crate) fn finish(self) -> Option<Vec<u8>> {
         let code = Golomb::new(self.written, self.universe);
         (code.m == self.code.m).then(|| self.writer.finish())
