@@ -7,6 +7,7 @@ mod mapped;
 mod numbers;
 mod progress;
 mod recent;
+mod resp;
 mod runs;
 mod show;
 mod sizing;

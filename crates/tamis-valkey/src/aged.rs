@@ -5,12 +5,14 @@
 //! log   TAMIS.AGES with the same bytes
 //! ```
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use tamis::{Aging, Limits};
 
-use crate::ffi::Stream;
+use crate::ffi::{Held, Log, Stream, TypeId};
 use crate::memory::{self, NoMemory, SPARE};
+use crate::remembered::Remembered;
 
 /// Such filters in memory: for INFO.
 pub(crate) static ALIVE: AtomicI64 = AtomicI64::new(0);
@@ -22,22 +24,30 @@ const PIECE: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Aged {
     pub(crate) filter: Aging,
+    /// Not part of the content: asking for a delta changes no filter.
+    pub(crate) remembered: RefCell<Remembered>,
 }
 
 impl Aged {
     pub(crate) fn new(filter: Aging) -> Self {
         ALIVE.fetch_add(1, Relaxed);
-        Self { filter }
+        Self { filter, remembered: RefCell::default() }
     }
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> u64 {
-        self.filter.footprint() / 8 + size_of::<Self>() as u64
+        let remembered = self.remembered.borrow().bytes();
+        self.filter.footprint() / 8 + size_of::<Self>() as u64 + remembered
+    }
+
+    /// Bytes that it takes to encode it, to pack it, or to merge it into another.
+    pub(crate) fn work(&self) -> u64 {
+        SPARE + 4 * self.memory()
     }
 
     /// The bytes of the filter, if there is memory for them.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, NoMemory> {
-        memory::ask(SPARE + 4 * self.memory())?;
+        memory::ask(self.work())?;
         Ok(self.filter.encode().to_vec())
     }
 
@@ -49,9 +59,22 @@ impl Aged {
         memory::ask(most).ok()?;
         Aging::decode(bytes, Limits::memory(most)).ok().map(Self::new)
     }
+}
 
-    /// Saves it.
-    pub(crate) fn save(&self, to: Stream) -> Result<(), NoMemory> {
+impl Held for Aged {
+    fn type_id(&self) -> TypeId {
+        TypeId::Aging
+    }
+
+    fn memory(&self) -> u64 {
+        self.memory()
+    }
+
+    fn content(&self) -> Vec<u128> {
+        vec![self.filter.content_id().0]
+    }
+
+    fn save(&self, to: Stream) -> Result<(), NoMemory> {
         let bytes = self.encode()?;
         memory::ask(2 * PIECE as u64)?; // For the server, which compresses a piece.
         to.put_number(bytes.len() as u64);
@@ -59,8 +82,7 @@ impl Aged {
         Ok(())
     }
 
-    /// Loads one; `None` if the bytes are not one, or if there is no memory for it.
-    pub(crate) fn load(from: Stream) -> Option<Self> {
+    fn load(from: Stream) -> Option<Self> {
         let length = usize::try_from(from.take_number()).ok()?;
         let mut bytes = Vec::new();
         while bytes.len() < length {
@@ -72,6 +94,11 @@ impl Aged {
             bytes.extend_from_slice(piece.bytes());
         }
         Self::decode(&bytes)
+    }
+
+    fn rewrite(&self, to: Log) -> Result<(), NoMemory> {
+        to.put(c"TAMIS.AGES", None, &self.encode()?);
+        Ok(())
     }
 }
 

@@ -8,11 +8,12 @@
 //! A value of which chunks are still to come is saved alike, as far as it has come. Writing takes
 //! memory for one chunk.
 
+use crate::asked::Family;
 use crate::dump::{CHUNK, Header};
-use crate::ffi::{Stream, limit_on_loading, saves_all};
+use crate::ffi::{Held, Log, Stream, TypeId, limit_on_loading, saves_all};
 use crate::incoming;
 use crate::memory::{self, NoMemory};
-use crate::value::Value;
+use crate::value::{Filter, Value};
 
 /// Bytes of a chunk: the server compresses each, and takes as much memory for that.
 const PIECE: usize = 1 << 16;
@@ -40,40 +41,58 @@ fn each_chunk(value: &Value, most: usize, mut put: impl FnMut(u64, &[u8])) -> Re
     }
 }
 
-/// Saves a value.
-pub(crate) fn save(to: Stream, value: &Value) -> Result<(), NoMemory> {
-    if !saves_all() {
-        // The dump of one key is in memory twice: while it grows, and once more as the reply.
-        memory::ask(value.memory().saturating_mul(3))?;
-    }
-    memory::ask(4 * PIECE as u64)?; // For a chunk, and for the server, which compresses it.
-    to.put(&header(value)?.encode());
-    each_chunk(value, PIECE, |position, bytes| {
-        to.put_number(position);
-        to.put(bytes);
-    })?;
-    to.put_number(0);
-    Ok(())
-}
-
-/// Loads a value; `None` if the bytes are not one, or if there is no memory for it.
-pub(crate) fn load(from: Stream) -> Option<Value> {
-    let header = Header::decode(from.take()?.bytes()).ok()?;
-    let most = limit_on_loading();
-    if header.memory() > most {
-        return None;
-    }
-    let mut value = Value::loading(&header).ok()?;
-    loop {
-        match from.take_number() {
-            0 => return (!from.is_broken()).then_some(value),
-            position => value.take_chunk(position, from.take()?.bytes(), most).ok()?,
+impl Held for Value {
+    fn type_id(&self) -> TypeId {
+        match self.family() {
+            Family::Bloom => TypeId::Bloom,
+            Family::Cuckoo => TypeId::Cuckoo,
         }
     }
-}
 
-/// Hands over the chunks that make a value anew, each with its iterator.
-pub(crate) fn rewrite(value: &Value, mut emit: impl FnMut(u64, &[u8])) -> Result<(), NoMemory> {
-    emit(1, &header(value)?.encode());
-    each_chunk(value, CHUNK, emit)
+    fn memory(&self) -> u64 {
+        self.memory()
+    }
+
+    fn content(&self) -> Vec<u128> {
+        self.filter().map(Filter::content).unwrap_or_default()
+    }
+
+    fn save(&self, to: Stream) -> Result<(), NoMemory> {
+        if !saves_all() {
+            // The dump of one key is in memory twice: while it grows, and once more as the reply.
+            memory::ask(self.memory().saturating_mul(3))?;
+        }
+        memory::ask(4 * PIECE as u64)?; // For a chunk, and for the server, which compresses it.
+        to.put(&header(self)?.encode());
+        each_chunk(self, PIECE, |position, bytes| {
+            to.put_number(position);
+            to.put(bytes);
+        })?;
+        to.put_number(0);
+        Ok(())
+    }
+
+    fn load(from: Stream) -> Option<Self> {
+        let header = Header::decode(from.take()?.bytes()).ok()?;
+        let most = limit_on_loading();
+        if header.memory() > most {
+            return None;
+        }
+        let mut value = Self::loading(&header).ok()?;
+        loop {
+            match from.take_number() {
+                0 => return (!from.is_broken()).then_some(value),
+                position => value.take_chunk(position, from.take()?.bytes(), most).ok()?,
+            }
+        }
+    }
+
+    fn rewrite(&self, to: Log) -> Result<(), NoMemory> {
+        let command = match self.family() {
+            Family::Bloom => c"BF.LOADCHUNK",
+            Family::Cuckoo => c"CF.LOADCHUNK",
+        };
+        to.put(command, Some(1), &header(self)?.encode());
+        each_chunk(self, CHUNK, |iterator, bytes| to.put(command, Some(iterator), bytes))
+    }
 }

@@ -8,7 +8,7 @@
 //!
 //! Bytes are words as they lie in memory, so that nothing is encoded, and nothing is read twice. A
 //! chunk is checked when it comes. Layers of kinds that are no arrays, which came by TAMIS.LOAD,
-//! are in the wire format of the library.
+//! are in the wire format of the library, and a chunk each.
 
 use tamis::wire::{Encoding, Frame};
 use tamis::{AnyFilter, Hasher, Label, Limits};
@@ -117,9 +117,9 @@ fn set_chunk(
         }
         let taken = (length - at).min(left) as usize;
         let Some(words) = words_of(layer) else {
+            // All that is left, however long: encoding it for each piece would take for ever.
             let encoded = encode(layer)?;
-            let bytes = encoded.get(at as usize..at as usize + taken).unwrap_or_default();
-            return piece(from, bytes);
+            return piece(from, encoded.get(at as usize..).unwrap_or_default());
         };
         if taken == 0 || !at.is_multiple_of(8) {
             return Ok(None); // No position that was handed out.
@@ -220,6 +220,17 @@ impl Incoming {
         match self {
             Self::Set(set) => set.memory(),
             Self::Multiset(multiset) => multiset.filter().memory(),
+        }
+    }
+
+    /// Bytes that the next chunk takes at once, if it is the first of an array.
+    pub(crate) fn opens(&self) -> u64 {
+        match self {
+            Self::Set(set) if set.filled == 0 => match set.parts.get(set.layers.len()) {
+                Some(LayerPart { form: Form::Array(_), bytes, .. }) => *bytes,
+                _ => 0,
+            },
+            _ => 0,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tamis::{AnyFilter, ContentId, Limits};
+use tamis::ContentId;
 
 /// Versions, the oldest first, each packed.
 #[derive(Clone, Debug, Default)]
@@ -17,10 +17,10 @@ impl Remembered {
         self.versions.iter().map(|(_, bytes)| bytes.capacity() as u64).sum()
     }
 
-    /// The version with this content, if it is still there.
-    pub(crate) fn get(&self, id: ContentId) -> Option<AnyFilter> {
+    /// The version with this content, packed, if it is still there.
+    pub(crate) fn get(&self, id: ContentId) -> Option<&[u8]> {
         let (_, bytes) = self.versions.iter().find(|(known, _)| *known == id)?;
-        AnyFilter::decode(bytes, Limits::NONE).ok()
+        Some(bytes)
     }
 
     /// Remembers a version, packed; forgets the oldest ones while all take more than `most` bytes.

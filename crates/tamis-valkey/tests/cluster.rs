@@ -3,7 +3,12 @@
 
 mod harness;
 
-use harness::{Client, Kind, Server, wait_until};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use harness::{Client, Directory, Kind, Server, tool, wait_until};
+use tamis::{AnyFilter, Filter, Limits};
 
 /// The slot of a key without braces: CRC-16 (XMODEM) modulo 16384.
 fn slot(key: &str) -> usize {
@@ -48,26 +53,32 @@ fn content(client: &mut Client, key: &str) -> String {
     digest.to_string()
 }
 
+/// Three nodes, each with a third of the slots.
+fn cluster(kind: Kind) -> (Vec<Server>, Vec<Client>) {
+    let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "60000"];
+    let servers: Vec<Server> = (0..3).map(|_| Server::start(kind, &options)).collect();
+    let mut nodes: Vec<Client> = servers.iter().map(Server::client).collect();
+    for (node, (from, to)) in nodes.iter_mut().zip(THIRDS) {
+        assert_eq!(node.say(&format!("CLUSTER ADDSLOTSRANGE {from} {to}")).to_string(), "OK");
+    }
+    for server in &servers[1..] {
+        nodes[0].say(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
+    }
+    for node in &mut nodes {
+        wait_until("the cluster is whole", || {
+            let info = node.say("CLUSTER INFO");
+            let info = String::from_utf8_lossy(info.bytes()).into_owned();
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+        });
+    }
+    (servers, nodes)
+}
+
 #[test]
 fn slots_move_with_their_filters() {
     let keys = keys();
     for kind in Kind::ALL {
-        let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "60000"];
-        let servers: Vec<Server> = (0..3).map(|_| Server::start(kind, &options)).collect();
-        let mut nodes: Vec<Client> = servers.iter().map(Server::client).collect();
-        for (node, (from, to)) in nodes.iter_mut().zip(THIRDS) {
-            assert_eq!(node.say(&format!("CLUSTER ADDSLOTSRANGE {from} {to}")).to_string(), "OK");
-        }
-        for server in &servers[1..] {
-            nodes[0].say(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
-        }
-        for node in &mut nodes {
-            wait_until("the cluster is whole", || {
-                let info = node.say("CLUSTER INFO");
-                let info = String::from_utf8_lossy(info.bytes()).into_owned();
-                info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
-            });
-        }
+        let (servers, mut nodes) = cluster(kind);
         // A filter in every slot: sets in even ones, multisets in odd ones.
         for (node, (from, to)) in nodes.iter_mut().zip(THIRDS) {
             let commands: Vec<_> = (from..=to)
@@ -136,6 +147,109 @@ fn slots_move_with_their_filters() {
                 if slot % 2 == 0 { ("BF.EXISTS", "BF.ADD") } else { ("CF.EXISTS", "CF.ADD") };
             assert_eq!(nodes[owner].say(&format!("{exists} {} item{slot}", keys[slot])).int(), 1);
             assert!(!nodes[owner].say(&format!("{add} {} more", keys[slot])).is_error());
+        }
+    }
+}
+
+/// Runs `tamis server` with some lines as input: the exit code and what it printed.
+fn tamis(words: &str, port: u16, lines: &str) -> (Option<i32>, String) {
+    let mut process = Command::new(tool())
+        .arg("server")
+        .args(words.split(' '))
+        .args(["--cluster", &format!("127.0.0.1:{port}")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = process.stdin.take().unwrap();
+    let lines = lines.to_owned();
+    // A verb that reads no lines closes its end.
+    let writer = thread::spawn(move || drop(input.write_all(lines.as_bytes())));
+    let output = process.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = if output.status.success() { output.stdout } else { output.stderr };
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+fn numbers(from: u32, to: u32) -> String {
+    (from..to).map(|number| format!("{number}\n")).collect()
+}
+
+/// One filter on three nodes: lines are added, asked for and merged whichever node is named, also
+/// while a slot moves, and the dump is one filter that answers alike.
+#[test]
+fn one_filter_lives_on_many_nodes() {
+    for kind in Kind::ALL {
+        let (servers, mut nodes) = cluster(kind);
+        let port = |node: usize| servers[node].port;
+        for family in ["cuckoo", "bloom"] {
+            let make = format!("--shards 12 --keys 20000 --rate 0.1% --family {family}");
+            let (one, two) = (format!("{family}1"), format!("{family}2"));
+            let done = tamis(&format!("add {one} {make}"), port(0), &numbers(0, 10_000));
+            assert_eq!(done, (Some(0), String::new()));
+            let done = tamis(&format!("add {two} {make}"), port(1), &numbers(10_000, 15_000));
+            assert_eq!(done, (Some(0), String::new()));
+            // Every node has some of the shards.
+            for node in &mut nodes {
+                let keys = node.say(&format!("KEYS {one}:{{*}}"));
+                assert!((1..12).contains(&keys.elements().len()), "{keys}");
+            }
+            assert_eq!(tamis(&format!("merge {one} {two}"), port(2), ""), (Some(0), String::new()));
+            let (code, found) = tamis(&format!("check {one}"), port(1), &numbers(0, 30_000));
+            let found: Vec<u32> = found.lines().map(|line| line.parse().unwrap()).collect();
+            assert_eq!(code, Some(0));
+            assert!((0..15_000).all(|number| found.binary_search(&number).is_ok()));
+            // At most 0.1% of 15,000, and five deviations.
+            assert!(found.len() <= 15_000 + 35, "{}", found.len() - 15_000);
+            let (code, new) = tamis(&format!("check -v {one}"), port(0), &numbers(0, 30_000));
+            assert_eq!((code, new.lines().count()), (Some(0), 30_000 - found.len()));
+            let directory = Directory::new();
+            let file = directory.0.join("dump.tamis");
+            let dump = format!("dump {one} -o {}", file.display());
+            let done = tamis(&dump, port(0), "");
+            if family == "bloom" {
+                assert!(done.1.contains("cannot become one"), "{done:?}");
+                continue;
+            }
+            assert_eq!(done, (Some(0), String::new()));
+            let bytes = std::fs::read(file).unwrap();
+            let filter = AnyFilter::decode(&bytes, Limits::default()).unwrap();
+            assert_eq!(filter.keys(), 15_000);
+            assert!((0..15_000).all(|number| filter.contains(&*number.to_string())));
+            let wrong =
+                (100_000..400_000).filter(|number: &u32| filter.contains(&*number.to_string()));
+            // 0.1% of 300,000, and five deviations.
+            assert!(wrong.count() <= 300 + 87);
+        }
+        // A slot on its way: the node that has it says where to ask.
+        let slot = slot("3");
+        let owner = THIRDS.iter().position(|&(_, to)| slot <= to).unwrap();
+        let other = (owner + 1) % 3;
+        let id = |client: &mut Client| {
+            String::from_utf8_lossy(client.say("CLUSTER MYID").bytes()).into_owned()
+        };
+        let ids: Vec<String> = nodes.iter_mut().map(id).collect();
+        nodes[other].say(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", ids[owner]));
+        nodes[owner].say(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", ids[other]));
+        for key in ["cuckoo1:{3}", "bloom1:{3}"] {
+            let moved = nodes[owner]
+                .say(&format!("MIGRATE 127.0.0.1 {} {key} 0 60000", servers[other].port));
+            assert_eq!(moved.to_string(), "OK");
+        }
+        for name in ["cuckoo1", "bloom1"] {
+            let (code, found) = tamis(&format!("check {name}"), port(0), &numbers(0, 15_000));
+            assert_eq!((code, found.lines().count()), (Some(0), 15_000));
+        }
+        // What is wrong is said.
+        for (words, reason) in [
+            ("check none", "there is no filter none"),
+            ("merge cuckoo1 none", "none has 0 shards"),
+            ("add cuckoo1 --shards 5 --keys 10", "has 12 shards"),
+            ("add cuckoo1 --integers", "as they are written"),
+        ] {
+            let (code, said) = tamis(words, port(0), "1\n");
+            assert!(code == Some(2) && said.contains(reason), "{words}: {said}");
         }
     }
 }

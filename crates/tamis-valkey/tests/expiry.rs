@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use harness::{Client, Kind, Server, wait_until};
+use tamis::{Aging, Limits};
 
 /// Adds, touches or asks for the numbers in a range at a time, and says how many were answered 1.
 fn at(client: &mut Client, now: u64, action: &str, from: u64, to: u64) -> usize {
@@ -180,5 +181,60 @@ fn memory_follows_what_is_alive() {
         at(&mut client, 9_000_000, "ADD", 0, 1);
         let swept = usage(&mut client);
         assert!(swept < 2000, "{swept}");
+    }
+}
+
+/// Merging takes the younger; dumps and deltas carry ages, to the library and to replicas.
+#[test]
+fn filters_with_ages_are_merged_and_sent() {
+    for kind in Kind::ALL {
+        let server = Server::start(kind, &[]);
+        let replica = Server::start(kind, &[]);
+        let mut client = server.client();
+        replica.client().send(&["REPLICAOF", "127.0.0.1", &server.port.to_string()]);
+        wait_until("the replica is in step", || {
+            replica.client().say("ROLE").elements()[3].bytes() == b"connected"
+        });
+        for key in ["a", "b"] {
+            client.send(&["TAMIS.RESERVE", key, "0.001", "10000", "EX", "1000", "STEPS", "4"]);
+        }
+        let mut at = |key: &str, now: &str, action: &str, items: &[&str]| {
+            let words = ["TAMIS.AT", key, now, action];
+            client.send(&[&words[..], items].concat()).to_string()
+        };
+        at("a", "1000000", "ADD", &["old", "both"]);
+        at("b", "1900000", "ADD", &["young", "both"]);
+        let mut client = server.client();
+        let first = client.say("TAMIS.DELTA a 0");
+        assert_eq!(first.elements()[0].bytes(), b"snapshot");
+        let mut kept = Aging::decode(first.elements()[2].bytes(), Limits::default()).unwrap();
+        assert!(kept.contains("old", 1_000_000));
+        assert!(!client.say("TAMIS.MERGE a b").is_error());
+        let found = |client: &mut Client, now: &str| {
+            client.send(&["TAMIS.AT", "a", now, "EXISTS", "old", "both", "young"]).to_string()
+        };
+        assert_eq!(found(&mut client, "1900000"), "[1, 1, 1]");
+        assert_eq!(found(&mut client, "2300000"), "[0, 1, 1]");
+        assert_eq!(found(&mut client, "3200000"), "[0, 0, 0]");
+        let id = String::from_utf8(first.elements()[1].bytes().to_vec()).unwrap();
+        let second = client.say(&format!("TAMIS.DELTA a {id}"));
+        assert_eq!(second.elements()[0].bytes(), b"delta");
+        kept.patch(second.elements()[2].bytes(), Limits::default()).unwrap();
+        assert_eq!(kept.content_id().to_string().as_bytes(), second.elements()[1].bytes());
+        for form in ["TAMIS.DUMP a", "TAMIS.DUMP a PACKED"] {
+            let dump = client.say(form);
+            let read = Aging::decode(dump.bytes(), Limits::default()).unwrap();
+            assert_eq!(read.content_id(), kept.content_id());
+        }
+        assert_eq!(client.say("WAIT 1 60000").int(), 1);
+        let digest = ["DEBUG", "DIGEST-VALUE", "a"];
+        assert_eq!(client.send(&digest), replica.client().send(&digest));
+        // What differs in its plan, or is another type, is refused.
+        client.say("TAMIS.RESERVE c 0.001 10000 EX 500");
+        client.say("BF.ADD set x");
+        for line in ["TAMIS.MERGE a c", "TAMIS.MERGE a set", "TAMIS.MERGE set a", "TAMIS.MERGE a d"]
+        {
+            assert!(client.say(line).is_error(), "{line}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::{Client, Kind, Resp, Server, rounds};
+use harness::{Client, Kind, Resp, Server, rounds, wait_until};
 
 /// Says something to a server that must not end.
 fn say(client: &mut Client, server: &Server, line: &str) -> Resp {
@@ -183,5 +183,83 @@ fn memory_that_is_not_there_is_an_error() {
         );
         assert_eq!(client.say("TAMIS.DUMP g").to_string(), "-ERR Insufficient memory");
         assert!(server.is_running());
+    }
+}
+
+fn used_memory(client: &mut Client) -> u64 {
+    let info = client.say("INFO memory");
+    let info = String::from_utf8_lossy(info.bytes()).into_owned();
+    let line = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
+    line.trim().parse().unwrap()
+}
+
+/// Under `maxmemory` no way in takes more than the server's own rules allow: it looks before each
+/// command, so that one command of bounded work may pass the limit, by less than a megabyte here.
+#[test]
+fn maxmemory_holds_on_every_way_in() {
+    for kind in Kind::ALL {
+        let rich = Server::start(kind, &["--rdbcompression", "no"]);
+        let mut from = rich.client();
+        // Ten megabytes, five, and three.
+        assert_eq!(from.say("BF.RESERVE set 0.01 7000000").to_string(), "OK");
+        assert_eq!(from.say("CF.RESERVE multiset 3000000").to_string(), "OK");
+        assert_eq!(from.say("TAMIS.RESERVE aging 0.001 8000000 EX 1000").to_string(), "OK");
+        let items = |from: usize| (from..from + 5_000).map(|number| number.to_string());
+        for start in (0..3_000_000).step_by(5_000) {
+            let command = ["CF.INSERT", "multiset", "ITEMS"].map(str::to_owned);
+            from.send(&command.into_iter().chain(items(start)).collect::<Vec<_>>());
+        }
+        for start in (0..1_500_000).step_by(5_000) {
+            let command = ["TAMIS.ADD", "aging"].map(str::to_owned);
+            from.send(&command.into_iter().chain(items(start)).collect::<Vec<_>>());
+        }
+        let poor = Server::start(kind, &["--maxmemory-policy", "noeviction"]);
+        let mut to = poor.client();
+        let limit = used_memory(&mut to) + (2 << 20);
+        to.send(&["CONFIG", "SET", "maxmemory", &limit.to_string()]);
+        let way = |what: &str, refused: bool| {
+            assert!(refused, "{what} was not refused");
+            // What came with the command is given back a little later.
+            wait_until(what, || used_memory(&mut poor.client()) <= limit + (1 << 20));
+        };
+        let mut client = poor.client();
+        let mut refuses = |words: &[&[u8]]| client.send(words).is_error();
+        way("BF.RESERVE", refuses(&[b"BF.RESERVE", b"f", b"0.01", b"7000000"]));
+        for (key, load) in [("set", "BLOOM"), ("multiset", "CUCKOO"), ("aging", "")] {
+            let dump = from.send(&["DUMP", key]);
+            let restore = [b"RESTORE".as_slice(), b"restored", b"0", dump.bytes()];
+            way(&format!("RESTORE {key}"), refuses(&restore));
+            let file = from.send(&["TAMIS.DUMP", key]);
+            let load = match load {
+                "" => vec![b"TAMIS.AGES".as_slice(), b"loaded", file.bytes()],
+                load => vec![b"TAMIS.LOAD".as_slice(), b"loaded", load.as_bytes(), file.bytes()],
+            };
+            way(&format!("a file of {key}"), refuses(&load));
+        }
+        for (family, key) in [("BF", "set"), ("CF", "multiset")] {
+            let said = transfer(&mut from, &mut to, family, key);
+            way(&format!("{family}.LOADCHUNK: {said}"), said.starts_with('-'));
+            to.say(&format!("DEL {key}"));
+        }
+        // Growth, until the server itself refuses.
+        for (reserve, add) in [
+            ("BF.RESERVE f 0.01 1000 EXPANSION 8", "BF.MADD f"),
+            ("CF.RESERVE f 1000", "CF.INSERT f ITEMS"),
+            ("TAMIS.RESERVE f 0.001 1000000 EX 1000", "TAMIS.ADD f"),
+        ] {
+            assert_eq!(to.say(reserve).to_string(), "OK");
+            let refused = (0..6_000_000).step_by(5_000).any(|start| {
+                let command = add.split(' ').map(str::to_owned).chain(items(start));
+                let reply = to.send(&command.collect::<Vec<_>>());
+                let last = |elements: &[Resp]| elements.last().is_some_and(Resp::is_error);
+                reply.is_error() || last(reply.elements())
+            });
+            way(add, refused);
+            // What is in can be asked for and merged no more than that.
+            to.say("TAMIS.DELTA f 0");
+            let merged = to.say("TAMIS.MERGE other f f");
+            way(&format!("TAMIS.MERGE: {merged}"), merged.is_error());
+            to.say("DEL f");
+        }
     }
 }

@@ -199,6 +199,14 @@ impl Keys {
         self.inputs().map(size).sum()
     }
 
+    /// Refuses --integers, for keys that go to a server as they are written.
+    pub(crate) fn refuse_integers(&self) -> Result<()> {
+        if self.integers {
+            bail!("keys go to a server as they are written; leave out --integers");
+        }
+        Ok(())
+    }
+
     /// Hands every key to `take`, batch after batch, until it breaks off.
     pub(crate) fn each_batch(
         &self,

@@ -24,6 +24,7 @@ mod publish;
 mod remove;
 #[cfg(feature = "reproduce")]
 mod reproduce;
+mod server;
 mod uniq;
 mod verify;
 
@@ -89,6 +90,7 @@ enum Verb {
     #[cfg(feature = "gate")]
     Gate(gate::Gate),
     Digest(digest::Digest),
+    Server(server::Server),
     Verify(verify::Verify),
     Plan(plan::Plan),
     Bench(bench::Bench),
@@ -124,6 +126,7 @@ impl Cli {
             #[cfg(feature = "gate")]
             Verb::Gate(verb) => verb.run(),
             Verb::Digest(verb) => verb.run(),
+            Verb::Server(verb) => verb.run(),
             Verb::Verify(verb) => verb.run(),
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),

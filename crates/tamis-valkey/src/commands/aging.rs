@@ -5,12 +5,14 @@
 
 use std::ffi::CStr;
 
-use tamis::{Aging, Full, Hasher};
+use tamis::{Aging, ContentId, Effort, Full, Hasher, Limits};
 
 use super::grow::check_size;
+use super::own::since_base;
 use crate::aged::Aged;
 use crate::arguments::{fraction, integer, is};
 use crate::ffi::{Call, now};
+use crate::memory;
 use crate::reply::{Answer, Refusal, Reply};
 use crate::settings::{self, MOST_CAPACITY};
 
@@ -58,7 +60,7 @@ pub(super) fn reserve(call: &mut Call<'_>) -> Answer {
         }
     }
     let seconds = seconds.ok_or("ERR EX is missing: how many seconds an item is found")?;
-    if call.aged()?.is_some() {
+    if call.aged(1)?.is_some() {
         return Err("ERR item exists".into());
     }
     let hasher = Hasher::xxh3(settings::SEED.get());
@@ -66,7 +68,7 @@ pub(super) fn reserve(call: &mut Call<'_>) -> Answer {
         .map_err(|error| Refusal::from(format!("ERR {error}")))?;
     let aged = Aged::new(filter);
     let bytes = aged.encode()?;
-    call.put_aged(aged)?;
+    call.put(1, aged)?;
     // Replicas may have another seed.
     call.replicate_bytes(c"TAMIS.AGES", 1, &bytes);
     call.notify(c"tamis.reserve");
@@ -75,12 +77,13 @@ pub(super) fn reserve(call: &mut Call<'_>) -> Answer {
 
 /// TAMIS.AGES: takes a filter as it was.
 pub(super) fn ages(call: &mut Call<'_>) -> Answer {
-    if call.aged()?.is_some() {
+    if call.aged(1)?.is_some() {
         return Err("ERR item exists".into());
     }
     let aged = Aged::decode(call.argument(2)).ok_or("ERR received bad data")?;
     check_size(call, aged.memory())?;
-    call.put_aged(aged)?;
+    call.room_below_maxmemory(aged.memory())?;
+    call.put(1, aged)?;
     call.replicate();
     Ok(Reply::OK)
 }
@@ -102,7 +105,7 @@ pub(super) fn del(call: &mut Call<'_>) -> Answer {
 
 /// TAMIS.EXISTS.
 pub(super) fn exists(call: &mut Call<'_>) -> Answer {
-    let (value, now) = (call.aged()?, now());
+    let (value, now) = (call.aged(1)?, now());
     let found = |item| value.is_some_and(|aged| aged.filter.contains(item, now));
     Ok(Reply::Array(call.arguments_from(2).map(|item| Reply::Int(found(item).into())).collect()))
 }
@@ -121,7 +124,7 @@ pub(super) fn at(call: &mut Call<'_>) -> Answer {
 /// Does something with the arguments from `from` on. If there is no room for one of them, its
 /// error is the last element of the reply.
 fn run(call: &mut Call<'_>, now: u64, action: Action, from: usize) -> Answer {
-    let Some(aged) = call.aged_mut()? else {
+    let Some(aged) = call.aged_mut(1)? else {
         if matches!(action, Action::Add) {
             return Err("ERR not found; make the filter with TAMIS.RESERVE".into());
         }
@@ -135,7 +138,7 @@ fn run(call: &mut Call<'_>, now: u64, action: Action, from: usize) -> Answer {
     let (mut replies, mut has_changed) = (Vec::new(), false);
     for item in call.arguments_from(from) {
         // A table that grows takes an eighth more.
-        let bytes = aged.memory();
+        let bytes = aged.filter.footprint() / 8;
         let room = if needs_room { check_size(call, bytes + bytes / 8) } else { Ok(()) };
         let full = |_: Full| Refusal::from("ERR Insufficient memory");
         let done = room.and_then(|()| match action {
@@ -189,4 +192,51 @@ pub(super) fn info(aged: &Aged, now: u64) -> Reply {
         ("bytes", Reply::number(aged.memory())),
         ("universe", Reply::number(filter.universe())),
     ])
+}
+
+/// TAMIS.DUMP of such a filter.
+pub(super) fn dump(aged: &Aged, packed: bool) -> Answer {
+    memory::ask(2 * aged.work())?;
+    let bytes = if packed { aged.filter.pack(Effort::Best) } else { aged.filter.encode() };
+    Ok(Reply::Bulk(bytes.to_vec()))
+}
+
+/// TAMIS.DELTA of such a filter.
+pub(super) fn delta(call: &Call<'_>, aged: &Aged, since: ContentId) -> Answer {
+    // The base, what differs, and the server's reply.
+    memory::ask(4 * aged.work())?;
+    let (id, packed) = (aged.filter.content_id(), aged.filter.pack(Effort::Fast).to_vec());
+    Ok(since_base(call, &aged.remembered, since, id, packed, |base| {
+        let base = Aging::decode(base, Limits::NONE).ok()?;
+        Some(base.delta_to(&aged.filter).ok()?.to_vec())
+    }))
+}
+
+/// TAMIS.MERGE of such filters: an item that is in several is as young as in any of them.
+pub(super) fn merge(call: &mut Call<'_>) -> Answer {
+    let mut all = Vec::new();
+    for at in 2..call.len() {
+        all.push(call.aged(at)?.ok_or("ERR not found")?);
+    }
+    if let Some(old) = call.aged(1)? {
+        all.insert(0, old);
+    }
+    let total = all.iter().map(|aged| aged.memory()).fold(0, u64::saturating_add);
+    check_size(call, total)?;
+    memory::ask(all.iter().map(|aged| aged.work()).fold(0, u64::saturating_add))?;
+    call.room_below_maxmemory(total)?;
+    // Beside the old one, so that it is unchanged if something does not fit.
+    let mut merged = all[0].filter.clone();
+    for other in &all[1..] {
+        merged.merge(&other.filter).map_err(|error| Refusal::from(format!("ERR {error}")))?;
+    }
+    let rate = merged.rate(now());
+    // Deltas can go on from what clients have.
+    let remembered = call.aged(1)?.map(|old| old.remembered.clone()).unwrap_or_default();
+    let mut merged = Aged::new(merged);
+    merged.remembered = remembered;
+    call.put(1, merged)?;
+    call.replicate();
+    call.notify(c"tamis.merge");
+    Ok(Reply::Double(rate))
 }

@@ -9,7 +9,7 @@ use super::grow;
 use crate::asked::Family;
 use crate::dump::{CHUNK, Header};
 use crate::ffi::Call;
-use crate::incoming::{self, BadChunk};
+use crate::incoming::{self, BadChunk, Incoming};
 use crate::memory;
 use crate::reply::{Answer, Refusal, Reply};
 use crate::settings;
@@ -65,6 +65,8 @@ pub(super) fn load(call: &mut Call<'_>, iterator: i64, texts: &Texts) -> Answer 
         call.put(1, Value::loading(&header)?)?;
     } else {
         let value = value.ok_or("ERR not found")?;
+        let opens = value.as_incoming().map_or(0, Incoming::opens);
+        call.room_below_maxmemory(opens).map_err(|_| texts.memory)?;
         let to = u64::try_from(iterator).ok();
         let most = if call.is_replay() { u64::MAX } else { settings::FILTER_BYTES.get() };
         let taken = to.map_or(Err(BadChunk::Gap), |to| value.take_chunk(to, data, most));

@@ -1,6 +1,7 @@
 //! TAMIS.*: what BF.* and CF.* do not offer.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use tamis::wire::Frame;
 use tamis::{AnyFilter, ContentId, Delta, Effort, Filter as _, Hasher, Limits, WireError};
@@ -13,6 +14,7 @@ use crate::ffi::{Call, now};
 use crate::library;
 use crate::memory;
 use crate::multiset::{self, Full, MOST_TABLES, Multiset, Refused, Table};
+use crate::remembered::Remembered;
 use crate::reply::{Answer, Refusal, Reply};
 use crate::scaling::{self, Layer, MOST_LAYERS, Scaling};
 use crate::settings::{self, MOST_CAPACITY, MOST_EXPANSION};
@@ -90,7 +92,7 @@ fn about_layer(layer: &Layer) -> Reply {
 
 /// TAMIS.INFO: from counters and models; nothing of the content is read.
 pub(super) fn info(call: &mut Call<'_>) -> Answer {
-    if let Ok(Some(aged)) = call.aged() {
+    if let Ok(Some(aged)) = call.aged(1) {
         return Ok(aging::info(aged, now()));
     }
     let value = call.find(1, None)?.ok_or("ERR not found")?;
@@ -181,6 +183,9 @@ fn options(call: &Call<'_>, start: usize) -> Result<(Option<i64>, bool), Refusal
 /// TAMIS.DUMP.
 pub(super) fn dump(call: &mut Call<'_>) -> Answer {
     let (number, packed) = options(call, 2)?;
+    if let Ok(Some(aged)) = call.aged(1) {
+        return aging::dump(aged, packed);
+    }
     let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
     let layer = chosen(filter, number)?;
     let work = if packed { memory::to_collect(&layer) } else { memory::to_encode(&layer) };
@@ -202,6 +207,8 @@ pub(super) fn load(call: &mut Call<'_>) -> Answer {
     let mut data = call.argument(3);
     let frame = Frame::read(&mut data, limits).map_err(refuse)?;
     memory::ask(memory::to_decode(frame.header()))?;
+    let decoded = frame.header().sections.iter().map(|section| section.decoded);
+    call.room_below_maxmemory(decoded.fold(0, u64::saturating_add))?;
     let layer = AnyFilter::read_behind(frame).map_err(refuse)?;
     let Some(capacity) = Some(layer.capacity().max(layer.keys())).filter(|&keys| keys > 0) else {
         return Err("ERR the filter does not say how many keys it is for".into());
@@ -240,19 +247,41 @@ pub(super) fn delta(call: &mut Call<'_>) -> Answer {
     let (number, _) = options(call, 3)?;
     let text = str::from_utf8(call.argument(2)).unwrap_or_default();
     let since = u128::from_str_radix(text, 16).map_err(|_| "ERR a content id is hexadecimal")?;
+    let since = ContentId(since);
+    if let Ok(Some(aged)) = call.aged(1) {
+        return aging::delta(call, aged, since);
+    }
     let value = call.find(1, None)?.ok_or("ERR not found")?;
     let layer = chosen(value.filter()?, number)?;
     // The base and what differs, and again as the server's reply.
     memory::ask(memory::to_collect(&layer).saturating_mul(3))?;
-    let base = value.remembered.borrow().get(ContentId(since));
     let (id, packed) = (layer.content_id(), layer.pack(Effort::Fast).to_vec());
-    let delta = base.and_then(|base| Delta::between(&base, &layer).ok());
+    Ok(since_base(call, &value.remembered, since, id, packed, |base| {
+        let base = AnyFilter::decode(base, Limits::NONE).ok()?;
+        Some(Delta::between(&base, &layer).ok()?.encode().to_vec())
+    }))
+}
+
+/// The reply of TAMIS.DELTA: a delta from the version `since` if that is remembered, and otherwise
+/// all of this one, which is then remembered.
+pub(super) fn since_base(
+    call: &Call<'_>,
+    remembered: &RefCell<Remembered>,
+    since: ContentId,
+    id: ContentId,
+    packed: Vec<u8>,
+    delta: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+) -> Reply {
+    let delta = remembered.borrow().get(since).and_then(delta);
     let (word, bytes) = match delta {
-        Some(delta) => ("delta", delta.encode().to_vec()),
+        Some(delta) => ("delta", delta),
         None => ("snapshot", packed.clone()),
     };
-    value.remembered.borrow_mut().remember(id, packed, settings::REMEMBERED_BYTES.get());
-    Ok(Reply::Array(vec![Reply::text(word), Reply::text(id.to_string()), Reply::Bulk(bytes)]))
+    // A question may not make the server pass its limit.
+    let room = call.room_below_maxmemory(packed.len() as u64).is_ok();
+    let most = if room { settings::REMEMBERED_BYTES.get() } else { 0 };
+    remembered.borrow_mut().remember(id, packed, most);
+    Reply::Array(vec![Reply::text(word), Reply::text(id.to_string()), Reply::Bulk(bytes)])
 }
 
 /// TAMIS.COUNT.
@@ -295,6 +324,9 @@ pub(super) fn incrby(call: &mut Call<'_>) -> Answer {
 
 /// TAMIS.MERGE.
 pub(super) fn merge(call: &mut Call<'_>) -> Answer {
+    if let Ok(Some(_)) = call.aged(2) {
+        return aging::merge(call);
+    }
     let mut all: Vec<&Filter> = Vec::new();
     let mut family = None;
     for at in 2..call.len() {

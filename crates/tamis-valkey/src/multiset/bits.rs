@@ -1,27 +1,26 @@
 //! Numbers of any width at any bit of an array of words, the low bits first.
 
-/// The number of `width` bits, at most 64, that starts at bit `at`.
+/// The number of `width` bits, fewer than 64, that starts at bit `at`.
 #[inline]
 pub(super) fn get(words: &[u64], at: usize, width: usize) -> u64 {
     if width == 0 {
         return 0;
     }
     let (word, bit) = (at / 64, at % 64);
-    let mut number = words[word] >> bit;
-    if bit + width > 64 {
-        number |= words[word + 1] << (64 - bit);
-    }
-    number & (u64::MAX >> (64 - width))
+    // Without a branch, which nobody could foresee: bits of the next word count only if some are
+    // wanted, and then there is one.
+    let next = words[(word + 1).min(words.len() - 1)];
+    (words[word] >> bit | next << 1 << (63 - bit)) & !(u64::MAX << width)
 }
 
-/// Writes a number of `width` bits, at most 64, which starts at bit `at`.
+/// Writes a number of `width` bits, fewer than 64, which starts at bit `at`.
 #[inline]
 pub(super) fn put(words: &mut [u64], at: usize, width: usize, number: u64) {
     if width == 0 {
         return;
     }
     let (word, bit) = (at / 64, at % 64);
-    let mask = u64::MAX >> (64 - width);
+    let mask = !(u64::MAX << width);
     words[word] = words[word] & !(mask << bit) | (number & mask) << bit;
     if bit + width > 64 {
         let written = 64 - bit;
@@ -31,22 +30,32 @@ pub(super) fn put(words: &mut [u64], at: usize, width: usize, number: u64) {
 
 /// Copies `length` bits from bit `from` on to bit `to` on; the two places may overlap.
 pub(super) fn copy(words: &mut [u64], from: usize, to: usize, length: usize) {
-    let (whole, rest) = (length / 64 * 64, length % 64);
+    let Some(rest) = length.checked_sub(1) else { return };
+    let (first, last) = (to / 64, (to + rest) / 64);
+    // All words come from equally far away.
+    let away = from as isize - to as isize;
+    let (far, bit) = (away.div_euclid(64), away.rem_euclid(64) as u32);
+    let read = |words: &[u64], at: usize| {
+        let at = at.wrapping_add_signed(far);
+        let part = |at: usize| words.get(at).copied().unwrap_or(0);
+        part(at) >> bit | part(at.wrapping_add(1)) << 1 << (63 - bit)
+    };
+    let write = |words: &mut [u64], at: usize| {
+        let head = if at == first { u64::MAX << (to % 64) } else { u64::MAX };
+        let tail = if at == last { u64::MAX >> (63 - (to + rest) % 64) } else { u64::MAX };
+        let mask = head & tail;
+        words[at] = words[at] & !mask | read(words, at) & mask;
+    };
+    // In the order in which no word is overwritten before it was read.
+    let (begin, end) = if to > from { (last, first) } else { (first, last) };
+    write(words, begin);
     if to > from {
-        // The last bits first, so that none is overwritten before it was read.
-        let last = get(words, from + whole, rest);
-        put(words, to + whole, rest, last);
-        for at in (0..whole).step_by(64).rev() {
-            let number = get(words, from + at, 64);
-            put(words, to + at, 64, number);
-        }
+        (first + 1..last).rev().for_each(|at| words[at] = read(words, at));
     } else {
-        for at in (0..whole).step_by(64) {
-            let number = get(words, from + at, 64);
-            put(words, to + at, 64, number);
-        }
-        let last = get(words, from + whole, rest);
-        put(words, to + whole, rest, last);
+        (first + 1..last).for_each(|at| words[at] = read(words, at));
+    }
+    if begin != end {
+        write(words, end);
     }
 }
 
@@ -81,7 +90,7 @@ mod tests {
             let (from, to) = (draw(320 - length), draw(320 - length));
             model.copy_within(from..from + length, to);
             copy(&mut words, from, to, length);
-            let width = draw(65);
+            let width = draw(64);
             let (at, number) = (draw(320 - width), words[draw(5)]);
             for bit in 0..width {
                 model[at + bit] = number >> bit & 1;

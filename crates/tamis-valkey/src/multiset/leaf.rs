@@ -133,24 +133,34 @@ impl Leaf {
         if !fits {
             return None;
         }
-        let (mut cell, mut rank, mut next, mut keys) = (leaf.bits(), 0, 0, 0u64);
+        // What fails is only noted: a branch for each identity would take longer than all else.
+        let (mut cell, mut rank, mut ordered) = (leaf.bits(), 0, true);
+        let (mut bit, mut below) = (0, 0);
         for word in 1..words.len() {
             let mut ones = leaf.high(word);
             while ones != 0 {
                 if rank == distinct {
                     return None;
                 }
-                let high = (64 * (word - 1) + ones.trailing_zeros() as usize - rank) as u64;
+                let here = 64 * word + ones.trailing_zeros() as usize;
                 cell -= low + wide;
-                let identity = high << low | get(words, cell, low);
-                if identity < next || high >> (MOST_BITS as usize - low) != 0 {
-                    return None;
-                }
-                keys = keys.saturating_add(get(words, cell + low, wide) + 1);
-                (next, rank, ones) = (identity + 1, rank + 1, ones & (ones - 1));
+                let number = get(words, cell, low);
+                // Neighbours have the same high part.
+                ordered &= here != bit + 1 || number > below;
+                (bit, below, rank, ones) = (here, number, rank + 1, ones & (ones - 1));
             }
         }
-        (rank == distinct).then_some((leaf, next, keys))
+        let last = leaf.identity(rank.checked_sub(1)?, bit);
+        if rank != distinct || !ordered || (bit - 63 - rank) >> (MOST_BITS as usize - low) != 0 {
+            return None;
+        }
+        let count = |rank| leaf.count_at(rank);
+        let keys = if wide == 0 {
+            distinct as u64
+        } else {
+            (0..distinct).map(count).fold(0, u64::saturating_add)
+        };
+        Some((leaf, last + 1, keys))
     }
 
     /// The bits of high parts in a word.
@@ -304,7 +314,10 @@ impl Leaf {
 
     /// Whether a third of it, and more than a little, is room.
     pub(super) fn is_roomy(&self) -> bool {
-        !self.0.is_empty() && self.end() - self.used() > 256 + self.bits() / 3
+        let most = 256 + self.bits() / 3;
+        // Every identity uses a bit at least: the first question is quick, and mostly enough.
+        let may_be = !self.0.is_empty() && self.end() > 64 + self.distinct() + most;
+        may_be && self.end() - self.used() > most
     }
 }
 

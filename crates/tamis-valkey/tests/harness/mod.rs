@@ -167,6 +167,13 @@ impl Server {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 
+    /// Processor time of the thread that runs commands.
+    pub fn processor_time(&self) -> Duration {
+        let path = format!("/proc/{}/schedstat", self.process.id());
+        let stat = fs::read_to_string(path).unwrap();
+        Duration::from_nanos(stat.split_whitespace().next().unwrap().parse().unwrap())
+    }
+
     pub fn log(&self) -> String {
         fs::read_to_string(self.directory.0.join("log")).unwrap_or_default()
     }

@@ -138,11 +138,11 @@ operations! {
     /// fetched ahead, except the first.
     fn find_many(words: &[u64], cut: &Cut, digests: &[Digest], answers: &mut [bool], from: usize) -> Option<(usize, Place)> {
         let answers = &mut answers[..digests.len()];
-        for number in from..digests.len() {
+        for (number, answer) in answers.iter_mut().enumerate().skip(from) {
             let place = next_place(words, cut, digests, number);
             let block = &words[range::<B>(cut, place.block)];
             match block::find::<B>(block, &cut.shape, cut.cell(place)) {
-                Some(here) => answers[number] = here,
+                Some(here) => *answer = here,
                 None => return Some((number, place)),
             }
         }

@@ -163,7 +163,7 @@ impl<P: Layout> Atomic<P> {
     /// Inserts many digests. If many threads insert, batches are much quicker: the shared number
     /// of keys is written once a batch.
     pub fn insert_many(&self, digests: &[Digest]) {
-        let fetch = |_: &(), digest| self.prefetch(digest);
+        let fetch = |(): &(), digest| self.prefetch(digest);
         fetch_all_ahead(&mut (), digests, fetch, |(), _, digest| {
             self.set(digest);
         });

@@ -1,0 +1,103 @@
+//! The server's allocator as ours.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use valkey_module::raw::{self, RedisModuleDefragCtx};
+
+/// The server's allocator, which may refuse. (Unit tests have no server.)
+#[cfg_attr(test, allow(dead_code))]
+struct ServerMemory;
+
+#[cfg(not(test))]
+#[global_allocator]
+static MEMORY: ServerMemory = ServerMemory;
+
+/// What the server defragments with, while it does.
+pub(super) static DEFRAG: AtomicPtr<RedisModuleDefragCtx> = AtomicPtr::new(ptr::null_mut());
+
+/// A block of the server's memory; while the server defragments, in a better place if there is
+/// one.
+#[cfg_attr(test, allow(dead_code))]
+unsafe fn block(size: usize) -> *mut u8 {
+    // SAFETY: the functions are the server's; the block is ours, and nobody knows its address yet.
+    unsafe {
+        let Some(allocate) = raw::RedisModule_TryAlloc else { return ptr::null_mut() };
+        let block = allocate(size);
+        let context = DEFRAG.load(Relaxed);
+        if context.is_null() || block.is_null() {
+            return block.cast();
+        }
+        let Some(replace) = raw::RedisModule_DefragAlloc else { return block.cast() };
+        let better = replace(context, block);
+        if better.is_null() { block.cast() } else { better.cast() }
+    }
+}
+
+/// Blocks from this size on are zeroed by the system, page by page when they are used.
+#[cfg_attr(test, allow(dead_code))]
+const LAZY: usize = 1 << 20;
+
+/// What every allocator that the server may be built with aligns to.
+#[cfg_attr(test, allow(dead_code))]
+const ALIGNED: usize = 8;
+
+// SAFETY: memory comes from the server's allocator and goes back to it. Where more alignment is
+// asked for than it promises, the block is larger by as much; its start, which is aligned to 8, is
+// then written into the 8 bytes before the address that is handed out, which lie inside the block.
+#[expect(clippy::cast_ptr_alignment, reason = "addresses are aligned to 8 and to more")]
+unsafe impl GlobalAlloc for ServerMemory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: see above; a null pointer is how the allocator refuses.
+        unsafe {
+            let (size, align) = (layout.size(), layout.align());
+            if align <= ALIGNED {
+                return block(size);
+            }
+            let Some(padded) = size.checked_add(align) else { return ptr::null_mut() };
+            let block = block(padded);
+            if block.is_null() {
+                return block;
+            }
+            let aligned = block.add(align - block.addr() % align);
+            aligned.cast::<*mut u8>().sub(1).write(block);
+            aligned
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as in `alloc`. Of a large block that the server has just had, and has again, it
+        // gets zeros from the system, which costs nothing until they are written.
+        unsafe {
+            let address = self.alloc(layout);
+            if address.is_null() {
+                return address;
+            }
+            let (size, align) = (layout.size(), layout.align());
+            let lazy = size >= LAZY && align > ALIGNED && DEFRAG.load(Relaxed).is_null();
+            if let Some(calloc) = raw::RedisModule_Calloc.filter(|_| lazy) {
+                self.dealloc(address, layout);
+                let block: *mut u8 = calloc(1, size + align).cast();
+                let aligned = block.add(align - block.addr() % align);
+                aligned.cast::<*mut u8>().sub(1).write(block);
+                return aligned;
+            }
+            address.write_bytes(0, size);
+            address
+        }
+    }
+
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        // SAFETY: the address came from `alloc` with this layout.
+        unsafe {
+            let Some(free) = raw::RedisModule_Free else { return };
+            let block = if layout.align() <= ALIGNED {
+                address
+            } else {
+                address.cast::<*mut u8>().sub(1).read()
+            };
+            free(block.cast());
+        }
+    }
+}
