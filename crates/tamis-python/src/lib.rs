@@ -17,6 +17,7 @@ mod filter;
 mod foreign;
 mod goal;
 mod key;
+mod parts;
 mod progress;
 mod shared;
 mod whole;
@@ -37,6 +38,8 @@ mod _tamis {
     };
     #[pymodule_export]
     use crate::filter::Filter;
+    #[pymodule_export]
+    use crate::parts::{_contains, _cut, _of_digests, _part_of};
     use crate::goal::Wish;
     use crate::whole;
 

@@ -11,6 +11,7 @@ True
 `tamis.dask` and `tamis.ray` build filters on a cluster.
 """
 
+from ._folder import Parts
 from ._plan import Plans, plan
 from ._tamis import (
     Error,
@@ -32,6 +33,7 @@ __all__ = [
     "FullError",
     "GoalError",
     "MismatchError",
+    "Parts",
     "Plans",
     "UnsupportedError",
     "__version__",
