@@ -8,7 +8,8 @@ True
 True
 
 `tamis.plan` shows which kinds meet a goal, `tamis.open` opens a file in place, and `tamis.spark`,
-`tamis.dask` and `tamis.ray` build filters on a cluster.
+`tamis.dask` and `tamis.ray` build filters on a cluster. `tamis.Parts` is for sets larger than one
+machine.
 """
 
 from ._folder import Parts
