@@ -38,9 +38,9 @@ mod _tamis {
     };
     #[pymodule_export]
     use crate::filter::Filter;
+    use crate::goal::Wish;
     #[pymodule_export]
     use crate::parts::{_contains, _cut, _of_digests, _part_of};
-    use crate::goal::Wish;
     use crate::whole;
 
     /// A filter from a file, which stays where it is: questions read it in place (mapped=True),

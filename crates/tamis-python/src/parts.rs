@@ -67,9 +67,9 @@ pub(crate) fn _of_digests<'py>(
     let mut digests = Vec::new();
     for piece in pieces.try_iter()? {
         let piece = piece?.cast_into::<PyBytes>()?;
-        digests.extend(piece.as_bytes().as_chunks().0.iter().map(|&word| {
-            Digest(u64::from_le_bytes(word))
-        }));
+        digests.extend(
+            piece.as_bytes().as_chunks().0.iter().map(|&word| Digest(u64::from_le_bytes(word))),
+        );
     }
     py.detach(|| {
         digests.sort_unstable();
@@ -89,7 +89,11 @@ pub(crate) fn _of_digests<'py>(
 
 /// The part of a key, where the first of `parts` parts is `first`.
 #[pyfunction]
-pub(crate) fn _part_of(first: &Bound<'_, Filter>, key: &Bound<'_, PyAny>, parts: u32) -> PyResult<usize> {
+pub(crate) fn _part_of(
+    first: &Bound<'_, Filter>,
+    key: &Bound<'_, PyAny>,
+    parts: u32,
+) -> PyResult<usize> {
     Ok(part_of(key::digest(first.get().shared.hasher(), key)?, count(parts)?))
 }
 
@@ -110,9 +114,9 @@ pub(crate) fn _contains<'py>(
     let (mut rows, mut asked, mut told) = (Vec::new(), Vec::new(), Vec::new());
     let answers = first.answers(py, keys, progress, |digests, answers| {
         rows.clear();
-        rows.extend(digests.iter().enumerate().map(|(row, &digest)| {
-            (part_of(digest, parts.len()), row)
-        }));
+        rows.extend(
+            digests.iter().enumerate().map(|(row, &digest)| (part_of(digest, parts.len()), row)),
+        );
         rows.sort_unstable();
         for run in rows.chunk_by(|one, next| one.0 == next.0) {
             asked.clear();

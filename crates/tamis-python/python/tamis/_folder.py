@@ -89,7 +89,7 @@ class Parts:
             >>> import os, tempfile
             >>> folder = os.path.join(tempfile.mkdtemp(), "seen")
             >>> tamis.Parts.build(["ada"], folder, parts=4).part_of("ada")
-            1
+            0
         """
         return _tamis._part_of(self._first(), key, len(self._parts))
 
