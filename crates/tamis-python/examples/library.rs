@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use tamis::{AnyFilter, Digest, Filter as _, Goal, Hasher, Kind, Label, Plan};
+use tamis::{AnyFilter, Digest, Filter as _, Goal, Hasher, Insert as _, Kind, Label, Plan, Size};
 
 const PIECE: usize = 1024;
 const RATE: f64 = 0.003;
@@ -20,7 +20,10 @@ impl Texts {
     fn new(host: &str, keys: usize) -> Self {
         let (mut data, mut ends) = (String::new(), vec![0]);
         for number in 0..keys {
-            data += &format!("https://{host}/{}/page/{number}", number * 7919);
+            data.push_str(
+                &["https://", host, "/", &(number * 7919).to_string(), "/page/"].concat(),
+            );
+            data.push_str(&number.to_string());
             ends.push(data.len());
         }
         Self { data, ends }
@@ -49,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keys: usize = arguments.next().ok_or("give a number of keys")?.parse()?;
     let [present, absent] = ["example.org", "example.com"].map(|host| Texts::new(host, keys));
     let hasher = Hasher::xxh3(0);
-    let goal = Goal::sized(keys as u64, tamis::Size::Rate(RATE));
+    let goal = Goal::sized(keys as u64, Size::Rate(RATE));
 
     let start = now().ok_or("no clock of processor time")?;
     let plan = Plan::of(kind, &goal)?;

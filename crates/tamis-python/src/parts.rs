@@ -99,6 +99,7 @@ pub(crate) fn _part_of(
 
 /// `Filter.contains`, each key asked of its part.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "a list is made for this call")]
 pub(crate) fn _contains<'py>(
     parts: Vec<Py<Filter>>,
     keys: &Bound<'py, PyAny>,

@@ -23,7 +23,7 @@ def check_semi_filter(kept, rows, matching, rate):
 
 
 def check_parts(parts, folder):
-    """The files in `folder / "ours"` are those that a single machine makes of `key 0` and so on."""
+    """The files in `folder / "ours"` are those that one machine makes of `key 0` and so on."""
     keys = (f"key {number}" for number in range(KEYS))
     whole = tamis.Parts.build(keys, folder / "theirs", len(parts.info()["parts"]), rate=0.001)
     assert parts.info() == whole.info()
