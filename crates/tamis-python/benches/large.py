@@ -56,7 +56,7 @@ def on_spark(keys, folder, killed):
     session = cluster.spark_session()
     df = cluster.spark_keys(session, keys).select("key")
     # One small build first: what Python and Spark need by themselves is no part.
-    spark.build(df.limit(1000), "key", keys=1000)
+    spark.build(cluster.spark_keys(session, 1000), "key")
     marker = folder / "killed"
     if killed:
         df = df.mapInArrow(cluster.killing(str(marker)), df.schema)

@@ -55,10 +55,8 @@ def build(
         count = math.ceil(count / _parts.FAN_IN)
         together = parts.repartition(count, functions.col("part") % count)
         parts = together.sortWithinPartitions("part", "piece").mapInArrow(_merge_parts, _SCHEMA)
-    pieces = sorted((row.piece, row.data) for row in parts.toLocalIterator())
-    data = bytearray().join(data for _, data in pieces)
-    del pieces
-    return Filter.from_bytes(data) if data else Filter(planned, **options)
+    whole = _gathered(parts)
+    return Filter(planned, **options) if whole is None else whole
 
 
 def build_parts(
@@ -84,6 +82,16 @@ def build_parts(
     lines = together.mapInArrow(_write(folder, options), "part int, line string").collect()
     entries = {line.part: json.loads(line.line) for line in lines}
     return _folder.finish(folder, entries, parts, options)
+
+
+def _gathered(parts: Any) -> Filter | None:
+    """The last part, on the driver: its bytes and then the filter, and no third copy."""
+    data = bytearray()
+    for number, row in enumerate(parts.toLocalIterator()):
+        if row.piece != number:
+            raise RuntimeError("Spark gave the pieces of a part in another order than they were made")
+        data += row.data
+    return Filter.from_bytes(data) if data else None
 
 
 def contains(
