@@ -11,11 +11,13 @@
 
 mod batch;
 mod column;
+mod dlpack;
 mod errors;
 mod file;
 mod filter;
 mod foreign;
 mod goal;
+mod gpu;
 mod key;
 mod parts;
 mod progress;
@@ -39,6 +41,8 @@ mod _tamis {
     #[pymodule_export]
     use crate::filter::Filter;
     use crate::goal::Wish;
+    #[pymodule_export]
+    use crate::gpu::{_give_back, DeviceError, GpuArray, GpuFilter};
     #[pymodule_export]
     use crate::parts::{_contains, _cut, _of_digests, _part_of};
     use crate::whole;

@@ -8,16 +8,20 @@ import numpy.typing
 from typing_extensions import Buffer, Self
 
 __all__ = [
+    "DeviceError",
     "Error",
     "Filter",
     "FormatError",
     "FullError",
     "GoalError",
+    "GpuArray",
+    "GpuFilter",
     "MismatchError",
     "UnsupportedError",
     "__version__",
     "_contains",
     "_cut",
+    "_give_back",
     "_of_digests",
     "_part_of",
     "_plan",
@@ -125,6 +129,66 @@ class Filter:
     ) -> None: ...
     def __reduce_ex__(self, /, protocol: SupportsIndex) -> tuple[Any, ...]: ...
 
+class DeviceError(RuntimeError): ...
+
+@type_check_only
+class _CudaArray(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+@type_check_only
+class _DlpackArray(Protocol):
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
+_GpuKeys: TypeAlias = _CudaArray | _DlpackArray | _Keys
+
+@final
+class GpuArray:
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __dlpack_device__(self, /) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        /,
+        *,
+        stream: object | None = None,
+        max_version: object | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object: ...
+    def __array__(self, /, dtype: Any = None, copy: bool | None = None) -> numpy.typing.NDArray[Any]: ...
+    def __len__(self, /) -> int: ...
+
+@final
+class GpuFilter:
+    def __new__(
+        cls,
+        keys: int | _GpuKeys,
+        rate: float | None = None,
+        kind: str = "blocked-rank",
+        *,
+        params: dict[str, int] | None = None,
+        seed: int = 0,
+        device: int = 0,
+    ) -> Self: ...
+    @staticmethod
+    def from_cpu(filter: Filter, *, device: int = 0) -> GpuFilter: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def device(self) -> int: ...
+    def to_cpu(self, /) -> Filter: ...
+    def update(self, /, keys: _GpuKeys) -> None: ...
+    def contains(self, /, keys: _GpuKeys) -> GpuArray: ...
+    def remove_many(self, /, keys: _GpuKeys) -> int: ...
+    def count_many(self, /, keys: _GpuKeys) -> GpuArray: ...
+    def merge(self, /, other: GpuFilter) -> None: ...
+    def content_id(self, /) -> str: ...
+    def __len__(self, /) -> int: ...
+
+def _give_back(device: int = 0) -> None: ...
 def open(path: _Path, *, mapped: bool = True, limit: int | None = None) -> Filter: ...
 def _unpickle(data: Buffer) -> Filter: ...
 def _plan(
