@@ -184,7 +184,7 @@ def options_of(
     """How every part is built. What is wrong with it is said here, not by a worker."""
     if (pathlib.Path(folder) / _INDEX).exists():
         raise FileExistsError(f"{folder}: there are parts already; choose another folder")
-    options = {"rate": rate, "kind": kind, "seed": seed}
+    options: dict[str, Any] = {"rate": rate, "kind": kind, "seed": seed}
     _tamis._cut([], parts, seed)
     _tamis._of_digests([], **options)
     os.makedirs(folder, exist_ok=True)
