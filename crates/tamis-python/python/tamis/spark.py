@@ -14,13 +14,14 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _folder, _parts, _tamis
 from ._folder import Parts
-from ._tamis import Filter
+from ._tamis import Filter, open
 
 _PIECE = 4 << 20
 """Parts travel in pieces of this many bytes: a row of Spark that is larger fills its heap."""
@@ -85,13 +86,15 @@ def build_parts(
 
 
 def _gathered(parts: Any) -> Filter | None:
-    """The last part, on the driver: its bytes and then the filter, and no third copy."""
-    data = bytearray()
-    for number, row in enumerate(parts.toLocalIterator()):
-        if row.piece != number:
-            raise RuntimeError("Spark gave the pieces of a part in another order than they were made")
-        data += row.data
-    return Filter.from_bytes(data) if data else None
+    """The last part, on the driver. By a file, which is read piece by piece: beside bytes in memory
+    the filter would be there a third time while it is laid out."""
+    with tempfile.NamedTemporaryFile(suffix=".tamis") as file:
+        for number, row in enumerate(parts.toLocalIterator()):
+            if row.piece != number:
+                raise RuntimeError("Spark gave the pieces of a part in another order")
+            file.write(row.data)
+        file.flush()
+        return open(file.name, mapped=False) if file.tell() else None
 
 
 def contains(
