@@ -58,6 +58,28 @@ impl Filter {
         Self { shared: Shared::new(filter, true) }
     }
 
+    /// Planned for `digests`, and built from them.
+    pub(crate) fn of_digests(
+        py: Python<'_>,
+        wish: &Wish<'_>,
+        hasher: Hasher,
+        digests: &[Digest],
+    ) -> PyResult<Self> {
+        let planned = digests.len() as u64;
+        let params = wish.params(py, planned)?;
+        let label = Label::planned(hasher, planned.max(1));
+        py.detach(|| {
+            if !params.kind().can_insert() {
+                return params.build_from(label, digests).map_err(Refused::refused);
+            }
+            // As the command line does it, so that the bytes are the same.
+            let mut filter = params.build(label).map_err(Refused::refused)?;
+            filter.insert_many(digests).map_err(Refused::refused)?;
+            Ok(filter)
+        })
+        .map(Self::from_any)
+    }
+
     fn hasher(&self) -> Hasher {
         self.shared.hasher()
     }
@@ -68,7 +90,7 @@ impl Filter {
     }
 
     /// One answer a row, a byte each; nulls are answered no.
-    fn answers(
+    pub(crate) fn answers(
         &self,
         py: Python<'_>,
         keys: &Bound<'_, PyAny>,
@@ -179,19 +201,7 @@ impl Filter {
         let mut bar = Progress::new(py, progress, batch.len())?;
         let digests = batch.digests(py, hasher, |rows| bar.advance(rows))?;
         bar.finish()?;
-        let planned = digests.len() as u64;
-        let params = wish.params(py, planned)?;
-        let label = Label::planned(hasher, planned.max(1));
-        py.detach(|| {
-            if !params.kind().can_insert() {
-                return params.build_from(label, &digests).map_err(Refused::refused);
-            }
-            // As the command line does it, so that the bytes are the same.
-            let mut filter = params.build(label).map_err(Refused::refused)?;
-            filter.insert_many(&digests).map_err(Refused::refused)?;
-            Ok(filter)
-        })
-        .map(Self::from_any)
+        Self::of_digests(py, &wish, hasher, &digests)
     }
 
     /// Adds a key, with a value where the filter keeps values (0 if none is given). Returns
@@ -474,7 +484,7 @@ impl Filter {
 }
 
 /// Answers in the form that was asked for. Python makes it, because NumPy and pyarrow are its.
-fn answered<'py>(
+pub(crate) fn answered<'py>(
     py: Python<'py>,
     answers: &[u8],
     out: Option<&str>,

@@ -19,6 +19,7 @@ mod foreign;
 mod goal;
 mod gpu;
 mod key;
+mod parts;
 mod progress;
 mod shared;
 mod whole;
@@ -42,6 +43,8 @@ mod _tamis {
     use crate::goal::Wish;
     #[pymodule_export]
     use crate::gpu::{_give_back, DeviceError, GpuArray, GpuFilter};
+    #[pymodule_export]
+    use crate::parts::{_contains, _cut, _of_digests, _part_of};
     use crate::whole;
 
     /// A filter from a file, which stays where it is: questions read it in place (mapped=True),

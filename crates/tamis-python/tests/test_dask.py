@@ -4,7 +4,7 @@ import pytest
 
 from tamis import dask
 
-from .cluster import KEYS, check_semi_filter, whole
+from .cluster import KEYS, check_parts, check_semi_filter, whole
 
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
@@ -32,6 +32,11 @@ def test_build_gives_the_filter_of_one_machine(client):
         range(KEYS), seed=7).content_id()
     both = dask.build(df, ["key", "id"], rate=1e-6)
     assert ("key 5", 5) in both and len(both) == KEYS
+
+
+def test_parts(client, tmp_path):
+    df = numbered(KEYS)
+    check_parts(dask.build_parts(df, "key", str(tmp_path / "ours"), 6, rate=0.001), tmp_path)
 
 
 def test_asking(client):

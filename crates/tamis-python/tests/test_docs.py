@@ -16,11 +16,12 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 def documented():
     yield "tamis", tamis
-    for name in ("Filter", "open", "plan"):
+    for name in ("Filter", "Parts", "open", "plan"):
         yield f"tamis.{name}", getattr(tamis, name)
-    for name, member in vars(tamis.Filter).items():
-        if not name.startswith("_"):
-            yield f"tamis.Filter.{name}", member
+    for owner in (tamis.Filter, tamis.Parts):
+        for name, member in vars(owner).items():
+            if not name.startswith("_"):
+                yield f"tamis.{owner.__name__}.{name}", member
 
 
 @pytest.mark.parametrize("name, item", list(documented()), ids=lambda value: value if isinstance(value, str) else "")

@@ -6,7 +6,7 @@ import pytest
 
 from tamis import ray as on_ray
 
-from .cluster import KEYS, check_semi_filter, whole
+from .cluster import KEYS, check_parts, check_semi_filter, whole
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
@@ -33,6 +33,12 @@ def test_build_gives_the_filter_of_one_machine():
         range(KEYS), seed=7).content_id()
     both = on_ray.build(ds, ["key", "id"], rate=1e-6)
     assert ("key 5", 5) in both and len(both) == KEYS
+
+
+@pytest.mark.parametrize("parts", [1, 6])
+def test_parts(parts, tmp_path):
+    ds = numbered(KEYS).materialize()
+    check_parts(on_ray.build_parts(ds, "key", str(tmp_path / "ours"), parts, rate=0.001), tmp_path)
 
 
 def test_asking():

@@ -1,39 +1,22 @@
 """Spark, with two executors in JVMs of their own."""
 
 import os
-import signal
-import sys
 
 import pytest
 
 import tamis
 from tamis import spark
 
-from .cluster import KEYS, check_semi_filter, whole
+from .cluster import KEYS, check_parts, check_semi_filter, killing, spark_keys, spark_session, whole
 
 sql = pytest.importorskip("pyspark.sql")
 
 
 @pytest.fixture(scope="module")
 def session():
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = sql.SparkSession.builder.master("local-cluster[2,1,1024]")
-    for name, value in {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.task.maxFailures": "8",
-        "spark.executor.memory": "1g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.log.level": "ERROR",
-    }.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = spark_session()
     yield session
     session.stop()
-
-
-def numbered(session, count, partitions=16):
-    return session.range(0, count, 1, partitions).selectExpr("concat('key ', id) as key", "id")
 
 
 def test_build_gives_the_file_of_one_machine(session, command, tmp_path):
@@ -41,7 +24,7 @@ def test_build_gives_the_file_of_one_machine(session, command, tmp_path):
     theirs = tmp_path / "theirs.tamis"
     command("build", "--kind", "rank-indexed", "--rate", "0.1%", "--keys", KEYS, "-o", theirs,
             stdin="".join(f"{line}\n" for line in lines).encode())
-    df = numbered(session, KEYS)
+    df = spark_keys(session, KEYS)
     spark.build(df, "key", rate=0.001).save(tmp_path / "ours.tamis")
     assert (tmp_path / "ours.tamis").read_bytes() == theirs.read_bytes()
     assert spark.build(df, "id", keys=KEYS, seed=7) == whole(range(KEYS), seed=7)
@@ -49,39 +32,30 @@ def test_build_gives_the_file_of_one_machine(session, command, tmp_path):
     assert len(spark.build(df.limit(0), "id")) == 0
 
 
-def killing(marker):
-    """Kills the executor that runs partition 5 with -9 in the middle of its work, once."""
-
-    def work(batches):
-        import pathlib
-
-        from pyspark import TaskContext
-
-        for batch in batches:
-            yield batch
-            if TaskContext.get().partitionId() != 5 or pathlib.Path(marker).exists():
-                continue
-            pid = os.getpid()
-            while b"CoarseGrainedExecutorBackend" not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
-                pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-                assert pid > 1, "no executor among the parents"
-            pathlib.Path(marker).write_text(str(pid))
-            os.kill(pid, signal.SIGKILL)
-
-    return work
-
-
 def test_an_executor_that_is_killed_changes_nothing(session, tmp_path):
     marker = tmp_path / "killed"
-    df = numbered(session, KEYS).select("id")
+    df = spark_keys(session, KEYS).select("id")
     built = spark.build(df.mapInArrow(killing(str(marker)), df.schema), "id", keys=KEYS)
     assert marker.exists() and not os.path.exists(f"/proc/{marker.read_text()}")
     assert built == whole(range(KEYS))
 
 
+def test_parts(session, tmp_path):
+    """A folder is the one that a single machine makes, though keys come twice and an executor is
+    killed; it is asked like a filter."""
+    df = spark_keys(session, KEYS).select("key")
+    twice = df.union(df.limit(100)).mapInArrow(killing(str(tmp_path / "killed")), df.schema)
+    parts = spark.build_parts(twice, "key", str(tmp_path / "ours"), parts=6, rate=0.001)
+    assert (tmp_path / "killed").exists()
+    check_parts(parts, tmp_path)
+    few = tamis.Parts.build((f"key {number}" for number in range(0, KEYS, 10)), tmp_path / "few", 3)
+    kept = spark.semi_filter(spark_keys(session, KEYS), "key", few)
+    check_semi_filter(kept.count(), KEYS, KEYS // 10, few.rate)
+
+
 def test_asking(session):
     present = whole([f"key {number}" for number in range(0, KEYS, 10)], rate=0.01)
-    df = numbered(session, KEYS)
+    df = spark_keys(session, KEYS)
     asked = spark.contains(df, "key", present).where("contains").select("id").collect()
     ids = {row.id for row in asked}
     assert set(range(0, KEYS, 10)) <= ids

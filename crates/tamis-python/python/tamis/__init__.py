@@ -8,9 +8,11 @@ True
 True
 
 `tamis.plan` shows which kinds meet a goal, `tamis.open` opens a file in place, and `tamis.spark`,
-`tamis.dask` and `tamis.ray` build filters on a cluster.
+`tamis.dask` and `tamis.ray` build filters on a cluster. `tamis.Parts` is for sets larger than one
+machine.
 """
 
+from ._folder import Parts
 from ._plan import Plans, plan
 from ._tamis import (
     Error,
@@ -32,6 +34,7 @@ __all__ = [
     "FullError",
     "GoalError",
     "MismatchError",
+    "Parts",
     "Plans",
     "UnsupportedError",
     "__version__",

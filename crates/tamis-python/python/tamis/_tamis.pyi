@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final, overload, type_check_only
@@ -19,7 +19,11 @@ __all__ = [
     "MismatchError",
     "UnsupportedError",
     "__version__",
+    "_contains",
+    "_cut",
     "_give_back",
+    "_of_digests",
+    "_part_of",
     "_plan",
     "_unpickle",
     "open",
@@ -197,3 +201,7 @@ def _plan(
     params: Mapping[str, int] | None,
     minimise: str | None,
 ) -> list[dict[str, Any]]: ...
+def _cut(keys: _Keys, parts: int, seed: int) -> list[bytes]: ...
+def _of_digests(pieces: Iterable[bytes], rate: float, kind: str, seed: int) -> Filter: ...
+def _part_of(first: Filter, key: _Key, parts: int) -> int: ...
+def _contains(parts: Sequence[Filter], keys: _Keys, out: str | None, progress: bool) -> Any: ...

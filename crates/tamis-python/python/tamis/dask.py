@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _parts
+from . import _folder, _parts, _tamis
+from ._folder import Parts
 from ._tamis import Filter
 
 
@@ -48,13 +49,39 @@ def build(
     return filter
 
 
-def contains(df: Any, column: str | Sequence[str], filter: Filter) -> Any:
+def build_parts(
+    df: Any,
+    column: str | Sequence[str],
+    folder: str,
+    parts: int,
+    rate: float = 0.01,
+    *,
+    kind: str = "auto",
+    seed: int = 0,
+) -> Parts:
+    """A set larger than one machine: `parts` filters in a folder that all workers and this process
+    see. Workers send each other 8 bytes a key; a key that comes again is taken once. The folder
+    must hold no parts yet.
+    """
+    from dask import compute, delayed
+
+    names = _parts.columns_of(column)
+    options = _folder.options_of(folder, parts, rate, kind, seed)
+    cut = delayed(_cut, nout=parts, pure=False)
+    write = delayed(_folder.write, pure=False)
+    pieces = [cut(frame, parts, seed) for frame in df[names].dropna().to_delayed()]
+    lines = (write([piece[part] for piece in pieces], folder, part, options) for part in range(parts))
+    entries = dict(enumerate(compute(*lines)))
+    return _folder.finish(folder, entries, parts, options)
+
+
+def contains(df: Any, column: str | Sequence[str], filter: Filter | Parts) -> Any:
     """A Dask Series of bool: whether the key of each row may be in `filter`."""
     names = _parts.columns_of(column)
     return df.map_partitions(_answers, names, filter, meta=("contains", "bool"))
 
 
-def semi_filter(df: Any, column: str | Sequence[str], filter: Filter) -> Any:
+def semi_filter(df: Any, column: str | Sequence[str], filter: Filter | Parts) -> Any:
     """The rows of `df` whose key may be in `filter`: all that match, and of the rest the share
     `filter.rate`."""
     names = _parts.columns_of(column)
@@ -81,6 +108,10 @@ def _part(frame: Any, keys: int, options: dict[str, Any]) -> Filter:
     return _parts.part([_keys(frame, list(frame.columns))], keys, options)
 
 
+def _cut(frame: Any, parts: int, seed: int) -> list[bytes]:
+    return _tamis._cut(_keys(frame, list(frame.columns)), parts, seed)
+
+
 def _merge(parts: list[Filter]) -> Filter:
     # A copy, because Dask may use a result again.
     return _parts.merged([parts[0].copy(), *parts[1:]])
@@ -95,14 +126,14 @@ def _keys(frame: Any, names: list[str]) -> Any:
     return pyarrow.Table.from_pandas(frame[names], preserve_index=False)
 
 
-def _answers(frame: Any, names: list[str], filter: Filter) -> Any:
+def _answers(frame: Any, names: list[str], filter: Filter | Parts) -> Any:
     import pandas
 
     answers = filter.contains(_keys(frame, names), out="numpy")
     return pandas.Series(answers, index=frame.index, name="contains")
 
 
-def _matching(frame: Any, names: list[str], filter: Filter) -> Any:
+def _matching(frame: Any, names: list[str], filter: Filter | Parts) -> Any:
     return frame[filter.contains(_keys(frame, names), out="numpy")]
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _parts
+from . import _folder, _parts, _tamis
+from ._folder import Parts
 from ._tamis import Filter
 
 _ROWS = 5_000_000
@@ -53,14 +54,43 @@ def build(
     return filter
 
 
+def build_parts(
+    ds: Any,
+    column: str | Sequence[str],
+    folder: str,
+    parts: int,
+    rate: float = 0.01,
+    *,
+    kind: str = "auto",
+    seed: int = 0,
+) -> Parts:
+    """A set larger than one machine: `parts` filters in a folder that all workers and this process
+    see. Workers send each other 8 bytes a key; a key that comes again is taken once. The folder
+    must hold no parts yet.
+    """
+    import ray
+
+    names = _parts.columns_of(column)
+    options = _folder.options_of(folder, parts, rate, kind, seed)
+    cut, write = ray.remote(num_returns=parts)(_cut), ray.remote(_write)
+    pieces = [cut.remote(block, parts, seed) for block in ds.select_columns(names).to_arrow_refs()]
+    # One return is no list.
+    pieces = [[piece] for piece in pieces] if parts == 1 else pieces
+    lines = [
+        write.remote(folder, part, options, *(piece[part] for piece in pieces))
+        for part in range(parts)
+    ]
+    return _folder.finish(folder, dict(enumerate(ray.get(lines))), parts, options)
+
+
 def contains(
-    ds: Any, column: str | Sequence[str], filter: Filter, name: str = "contains"
+    ds: Any, column: str | Sequence[str], filter: Filter | Parts, name: str = "contains"
 ) -> Any:
     """`ds` with one more column, `name`: whether the key of the row may be in `filter`."""
     return _ask(ds, column, filter, lambda table, answers: table.append_column(name, answers))
 
 
-def semi_filter(ds: Any, column: str | Sequence[str], filter: Filter) -> Any:
+def semi_filter(ds: Any, column: str | Sequence[str], filter: Filter | Parts) -> Any:
     """The rows of `ds` whose key may be in `filter`: all that match, and of the rest the share
     `filter.rate`."""
     return _ask(ds, column, filter, lambda table, answers: table.filter(answers))
@@ -106,11 +136,20 @@ def _part(table: Any, keys: int, options: dict[str, Any]) -> Filter:
     return _parts.part([table] if table.num_rows else [], keys, options)
 
 
+def _cut(table: Any, parts: int, seed: int) -> Any:
+    cut = _tamis._cut(table if table.num_rows else [], parts, seed)
+    return cut[0] if parts == 1 else cut
+
+
+def _write(folder: str, part: int, options: dict[str, Any], *pieces: bytes) -> dict[str, Any]:
+    return _folder.write(pieces, folder, part, options)
+
+
 def _merge(*parts: Filter) -> Filter:
     return _parts.merged(parts)
 
 
-def _ask(ds: Any, column: str | Sequence[str], filter: Filter, answer: Any) -> Any:
+def _ask(ds: Any, column: str | Sequence[str], filter: Filter | Parts, answer: Any) -> Any:
     import ray
 
     names = _parts.columns_of(column)

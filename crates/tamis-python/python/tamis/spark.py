@@ -11,12 +11,17 @@ Executors need this package, pyarrow and pandas. Nulls are no keys.
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _parts
-from ._tamis import Filter
+from . import _folder, _parts, _tamis
+from ._folder import Parts
+from ._tamis import Filter, open
 
 _PIECE = 4 << 20
 """Parts travel in pieces of this many bytes: a row of Spark that is larger fills its heap."""
@@ -51,14 +56,49 @@ def build(
         count = math.ceil(count / _parts.FAN_IN)
         together = parts.repartition(count, functions.col("part") % count)
         parts = together.sortWithinPartitions("part", "piece").mapInArrow(_merge_parts, _SCHEMA)
-    pieces = sorted((row.piece, row.data) for row in parts.toLocalIterator())
-    data = bytearray().join(data for _, data in pieces)
-    del pieces
-    return Filter.from_bytes(data) if data else Filter(planned, **options)
+    whole = _gathered(parts)
+    return Filter(planned, **options) if whole is None else whole
+
+
+def build_parts(
+    df: Any,
+    column: str | Sequence[str],
+    folder: str,
+    parts: int,
+    rate: float = 0.01,
+    *,
+    kind: str = "auto",
+    seed: int = 0,
+) -> Parts:
+    """A set larger than one machine: `parts` filters in a folder that all executors and this
+    driver see.
+
+    Executors send each other 8 bytes a key, and each builds some parts, one at a time. A key that
+    comes again is taken once. The folder must hold no parts yet.
+    """
+    names = _parts.columns_of(column)
+    options = _folder.options_of(folder, parts, rate, kind, seed)
+    cut = df.select(*names).dropna().mapInArrow(_cut(parts, seed), "part int, data binary")
+    together = cut.repartition(parts, "part").sortWithinPartitions("part")
+    lines = together.mapInArrow(_write(folder, options), "part int, line string").collect()
+    entries = {line.part: json.loads(line.line) for line in lines}
+    return _folder.finish(folder, entries, parts, options)
+
+
+def _gathered(parts: Any) -> Filter | None:
+    """The last part, on the driver. By a file, which is read piece by piece: beside bytes in memory
+    the filter would be there a third time while it is laid out."""
+    with tempfile.NamedTemporaryFile(suffix=".tamis") as file:
+        for number, row in enumerate(parts.toLocalIterator()):
+            if row.piece != number:
+                raise RuntimeError("Spark gave the pieces of a part in another order")
+            file.write(row.data)
+        file.flush()
+        return open(file.name, mapped=False) if file.tell() else None
 
 
 def contains(
-    df: Any, column: str | Sequence[str], filter: Filter, name: str = "contains"
+    df: Any, column: str | Sequence[str], filter: Filter | Parts, name: str = "contains"
 ) -> Any:
     """`df` with one more column, `name`: whether the key of the row may be in `filter`."""
     from pyspark.sql.types import BooleanType, StructField, StructType
@@ -67,7 +107,7 @@ def contains(
     return df.mapInArrow(_ask(df, column, filter, _with_answers(name)), schema)
 
 
-def semi_filter(df: Any, column: str | Sequence[str], filter: Filter) -> Any:
+def semi_filter(df: Any, column: str | Sequence[str], filter: Filter | Parts) -> Any:
     """The rows of `df` whose key may be in `filter`: all that match, and of the rest the share
     `filter.rate`. Before a join it keeps the others from being shuffled."""
     return df.mapInArrow(_ask(df, column, filter, _only), df.schema)
@@ -163,10 +203,49 @@ def _assembled(batches: Iterable[Any]) -> Iterator[Filter]:
         yield Filter.from_bytes(data)
 
 
+def _cut(parts: int, seed: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Gathers the digests of each part, so that they travel in few rows."""
+
+    def cut(batches: Iterable[Any]) -> Iterator[Any]:
+        gathered: dict[int, bytearray] = defaultdict(bytearray)
+        for batch in batches:
+            for part, digests in enumerate(_tamis._cut(batch, parts, seed)):
+                if digests:
+                    gathered[part] += digests
+            if sum(map(len, gathered.values())) >= _PIECE:
+                yield _rows("data", gathered)
+                gathered.clear()
+        yield _rows("data", gathered)
+
+    return cut
+
+
+def _write(folder: str, options: dict[str, Any]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """The rows come part by part."""
+
+    def write(batches: Iterable[Any]) -> Iterator[Any]:
+        rows = (pair for batch in batches for pair in zip(batch["part"], batch["data"]))
+        for part, pairs in itertools.groupby(rows, lambda pair: pair[0].as_py()):
+            pieces = (data.as_py() for _, data in pairs)
+            yield _rows("line", {part: json.dumps(_folder.write(pieces, folder, part, options))})
+
+    return write
+
+
+def _rows(name: str, values: Mapping[int, Any]) -> Any:
+    """A value for each part."""
+    import pyarrow
+
+    parts = pyarrow.array(values.keys(), pyarrow.int32())
+    kind = pyarrow.binary() if name == "data" else pyarrow.string()
+    columns = [parts, pyarrow.array(values.values(), kind)]
+    return pyarrow.RecordBatch.from_arrays(columns, ["part", name])
+
+
 def _ask(
     df: Any,
     column: str | Sequence[str],
-    filter: Filter,
+    filter: Filter | Parts,
     answer: Callable[[Any, Any], Any],
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     names = _parts.columns_of(column)
