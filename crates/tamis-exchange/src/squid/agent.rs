@@ -102,8 +102,7 @@ impl Agent {
         let path = path
             .split_once("://")
             .map_or(path, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
-        let digest =
-            path.strip_prefix('/').and_then(|name| self.digest(name, SystemTime::now()));
+        let digest = path.strip_prefix('/').and_then(|name| self.digest(name, SystemTime::now()));
         let digest = digest.filter(|_| matches!(method, Some("GET" | "HEAD")));
         let Some((digest, left)) = digest else {
             let text = "there is no digest of this name, not yet or too old a one\n";

@@ -43,7 +43,7 @@ impl Change {
 
 /// The content id of a base, and a change of it with what it removes by identity; without one if
 /// the change says that already.
-pub type Resolved = (ContentId, Result<Option<Change>, &'static str>);
+pub(crate) type Resolved = (ContentId, Result<Option<Change>, &'static str>);
 
 /// The error for a change that must be resolved first.
 pub(crate) const UNRESOLVED: &str =

@@ -83,10 +83,7 @@ impl Moves {
     }
 
     /// What is removed by identity, for a base with these entries, all of which are read.
-    pub(crate) fn resolved(
-        &self,
-        base: impl Iterator<Item = Entry>,
-    ) -> Result<Self, &'static str> {
+    pub(crate) fn resolved(&self, base: impl Iterator<Item = Entry>) -> Result<Self, &'static str> {
         let removed = Some(self.named(base)?);
         Ok(Self { removed, ..self.clone() })
     }
