@@ -75,7 +75,7 @@ fn digests_travel_in_a_fraction_of_their_bytes() {
         );
         assert!(ratio > times, "{bits_per_entry} bits a page: {bytes} bytes");
         // A manifest, a header, and a coder that wastes little. (Flips differ by chance: 1%.)
-        assert!(bytes < 330.0 + 1.02 * least && bytes > 0.99 * least, "{bytes} and {least}");
+        assert!(bytes < 330.0 + 1.03 * least && bytes > 0.99 * least, "{bytes} and {least}");
     }
 }
 

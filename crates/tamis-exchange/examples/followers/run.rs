@@ -51,6 +51,8 @@ pub(crate) struct Far {
     pub(crate) bytes: u64,
     /// Manifest and table.
     pub(crate) beside: u64,
+    /// Bytes of the headers of all deltas but one.
+    pub(crate) headers: u64,
     /// A delta made for it alone.
     pub(crate) direct: u64,
 }
@@ -173,6 +175,7 @@ impl Run {
             set.replace((self.keys as f64 * self.share) as u64, self.which);
         }
         paid.snapshot = newest.pack(Effort::Best).len();
+        let header = Delta::between(&newest, &newest).unwrap().encode().len();
         for (behind, old, mut one, beside) in far {
             let before = beside.load(Ordering::Relaxed);
             let step = one.step(at(self.versions)).unwrap();
@@ -181,7 +184,8 @@ impl Run {
             assert_eq!(one.totals().fallbacks, 0);
             let direct = Delta::between(&old, &newest).unwrap().encode().len();
             let beside = beside.load(Ordering::Relaxed) - before;
-            paid.far.push(Far { behind, bytes: step.bytes, beside, direct });
+            let headers = step.deltas.saturating_sub(1) as u64 * header;
+            paid.far.push(Far { behind, bytes: step.bytes, beside, headers, direct });
         }
         paid
     }
@@ -189,17 +193,18 @@ impl Run {
 
 impl Paid {
     /// How much more the worst follower that was away paid for objects than it may, 1 if it paid
-    /// just that: a snapshot, or 1.3 times a delta made for it.
+    /// just that: a snapshot, or 1.3 times a delta made for it. Of several deltas the headers count
+    /// once: small ones have little else.
     pub(crate) fn worst(&self) -> (f64, Far) {
         let of = |far: &Far| {
             let most = (self.snapshot as f64).min(1.3 * far.direct as f64);
-            (far.bytes - far.beside) as f64 / most
+            (far.bytes - far.beside - far.headers) as f64 / most
         };
         let worst = self.far.iter().max_by(|one, other| of(one).total_cmp(&of(other))).unwrap();
         (of(worst), *worst)
     }
 
-    /// The same with the manifest and the table, but where a snapshot is the less.
+    /// The same with all headers, the manifest and the table, but where a snapshot is the less.
     pub(crate) fn worst_in_all(&self) -> f64 {
         let of = |far: &Far| {
             let snapshot = (self.snapshot + far.beside) as f64;
