@@ -2,7 +2,8 @@
 #![allow(unsafe_code)] // Kernels work on addresses; see `Blocked::run`.
 
 use tamis::bloom::BlockedParams;
-use tamis::{HashId, Hasher};
+use tamis::internals::bloom as inside;
+use tamis::{Filter, HashId, Hasher, Label, Stored};
 
 use crate::machine::{Machine, Work};
 use crate::{Error, Gpu, Keys, program};
@@ -11,7 +12,7 @@ use crate::{Error, Gpu, Keys, program};
 pub struct Blocked<M: Machine = Gpu> {
     machine: M,
     params: BlockedParams,
-    hasher: Hasher,
+    label: Label,
     words: M::Buffer,
     program: M::Program,
 }
@@ -25,15 +26,56 @@ impl<M: Machine> core::fmt::Debug for Blocked<M> {
 impl<M: Machine + Clone> Blocked<M> {
     /// An empty filter with these params.
     pub fn new(machine: &M, params: BlockedParams, hasher: Hasher) -> Result<Self, Error> {
-        let program =
-            machine.compile(&program::of_blocked(params.block() / 64, params.hashes()))?;
+        Self::with_label(machine, params, hasher)
+    }
+
+    /// The same, with what else a filter carries: the keys that it was planned for.
+    pub fn with_label(
+        machine: &M,
+        params: BlockedParams,
+        label: impl Into<Label>,
+    ) -> Result<Self, Error> {
         let words = machine.zeroed(params.bits() / 64)?;
-        Ok(Self { machine: machine.clone(), params, hasher, words, program })
+        Self::with_words(machine, params, label.into(), words)
+    }
+
+    /// The filter of the library, in the memory of the machine.
+    pub fn from_cpu(machine: &M, filter: &tamis::BlockedBloom) -> Result<Self, Error> {
+        let words: Vec<u64> = filter.blocks().flatten().copied().collect();
+        Self::with_words(machine, filter.params(), filter.label(), machine.upload(&words)?)
+    }
+
+    fn with_words(
+        machine: &M,
+        params: BlockedParams,
+        label: Label,
+        words: M::Buffer,
+    ) -> Result<Self, Error> {
+        let source = program::of_blocked(params.block() / 64, params.hashes());
+        let program = machine.compile(&source)?;
+        Ok(Self { machine: machine.clone(), params, label, words, program })
+    }
+
+    /// The filter of the library with this content: the same content id and the same bytes.
+    pub fn to_cpu(&self) -> Result<tamis::BlockedBloom, Error> {
+        Ok(inside::blocked(self.params, self.label, &self.words()?)?)
+    }
+
+    /// The hash and the seed.
+    pub fn hasher(&self) -> Hasher {
+        self.label.hasher
+    }
+
+    /// Insertions.
+    pub fn keys(&self) -> u64 {
+        self.label.keys
     }
 
     /// Inserts keys.
     pub fn insert(&mut self, keys: &Keys<'_, M::Buffer>) -> Result<(), Error> {
-        self.run("insert", keys, &[])
+        self.run("insert", keys, &[])?;
+        self.label.keys = self.label.keys.saturating_add(keys.number());
+        Ok(())
     }
 
     /// Whether each key is in, into memory of the machine: a byte for each key.
@@ -42,9 +84,8 @@ impl<M: Machine + Clone> Blocked<M> {
         keys: &Keys<'_, M::Buffer>,
         answers: &mut M::Buffer,
     ) -> Result<(), Error> {
-        let (Keys::Digests(_, number) | Keys::Integers(_, number) | Keys::MadeUp(_, number)) =
-            *keys;
-        self.run("contains", keys, &[self.machine.given(answers, number.div_ceil(8))?, 0])
+        let words = keys.number().div_ceil(8);
+        self.run("contains", keys, &[self.machine.given(answers, words)?, 0])
     }
 
     /// How many of the keys are in.
@@ -68,10 +109,11 @@ impl<M: Machine + Clone> Blocked<M> {
         let (address, form, seed, number) = match *keys {
             Keys::Digests(buffer, number) => (self.machine.given(buffer, number)?, 0, 0, number),
             Keys::Integers(buffer, number) => {
-                if self.hasher.id() != HashId::Xxh3 {
+                let hasher = self.label.hasher;
+                if hasher.id() != HashId::Xxh3 {
                     return Err(Error::Hash);
                 }
-                (self.machine.given(buffer, number)?, 1, self.hasher.seed() as u64, number)
+                (self.machine.given(buffer, number)?, 1, hasher.seed() as u64, number)
             }
             Keys::MadeUp(first, number) => (0, 2, first, number),
         };

@@ -2,10 +2,17 @@
 #![allow(unsafe_code)] // Kernels work on addresses.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::result;
-use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute, CUmemPool_attribute};
+use cudarc::driver::sys::{
+    self, CUdevice_attribute, CUfunction_attribute, CUmemPool_attribute, CUmemorytype,
+    CUpointer_attribute,
+};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
     LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits,
@@ -42,6 +49,30 @@ impl Buffer {
 impl From<CudaSlice<u64>> for Buffer {
     fn from(memory: CudaSlice<u64>) -> Self {
         Self(memory)
+    }
+}
+
+/// Memory of a GPU that others own: it is used as a [`Buffer`], and not freed.
+#[derive(Debug)]
+pub struct Borrowed<'a> {
+    memory: ManuallyDrop<Buffer>,
+    owner: PhantomData<&'a Buffer>,
+}
+
+impl Deref for Borrowed<'_> {
+    type Target = Buffer;
+
+    fn deref(&self) -> &Buffer {
+        &self.memory
+    }
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it is taken once, here.
+        let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
+        // Frees what is ours beside the memory.
+        memory.0.leak();
     }
 }
 
@@ -100,6 +131,11 @@ impl Gpu {
         Ok(self.context.name()?)
     }
 
+    /// Its number.
+    pub fn number(&self) -> usize {
+        self.context.ordinal()
+    }
+
     /// The stream on which all is done.
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
@@ -108,6 +144,120 @@ impl Gpu {
     /// Waits until all that was started has ended.
     pub fn wait(&self) -> Result<(), Error> {
         Ok(self.stream.synchronize()?)
+    }
+
+    /// Waits until all has ended that any library of this process has started on this GPU.
+    pub fn wait_for_all(&self) -> Result<(), Error> {
+        Ok(self.context.synchronize()?)
+    }
+
+    /// Runs `work`, and leaves the thread the context that it had: other libraries of the process
+    /// may work on another GPU.
+    pub fn within<R>(&self, work: impl FnOnce() -> R) -> R {
+        let before = result::ctx::get_current().ok().flatten();
+        let done = work();
+        if let Some(before) = before.filter(|&before| before != self.context.cu_ctx()) {
+            // SAFETY: the thread had this context when `work` began. (An error leaves it ours.)
+            let _ = unsafe { result::ctx::set_current(before) };
+        }
+        done
+    }
+
+    /// Bytes of memory that are free, and all.
+    pub fn memory(&self) -> Result<(u64, u64), Error> {
+        let (free, all) = self.context.mem_get_info()?;
+        Ok((free as u64, all as u64))
+    }
+
+    /// Gives memory back to the driver that was kept for the next batch.
+    pub fn give_back(&self) -> Result<(), Error> {
+        if !self.context.has_async_alloc() {
+            return Ok(());
+        }
+        self.wait()?;
+        // SAFETY: the pool is the device's own.
+        unsafe {
+            let pool = result::device::get_default_mem_pool(self.context.cu_device())?;
+            result::mem_pool::trim_to(pool, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Memory for `words` words, with anything in it.
+    pub fn allocate(&self, words: u64) -> Result<Buffer, Error> {
+        Machine::allocate(self, words)
+    }
+
+    /// Where memory is.
+    pub fn address(&self, buffer: &Buffer) -> u64 {
+        Machine::address(self, buffer)
+    }
+
+    /// Memory of this GPU that another library of this process has allocated, `words` words from
+    /// `address` on. What the driver does not know as such is refused.
+    ///
+    /// # Safety
+    ///
+    /// The memory must stay allocated as long as it is borrowed, all that writes it must have
+    /// ended, and it must not be freed before what this GPU was asked to do with it has ended
+    /// ([`wait`](Self::wait)).
+    pub unsafe fn borrow<'a>(&self, address: u64, words: u64) -> Result<Borrowed<'a>, Error> {
+        self.check_memory(address, words)?;
+        // SAFETY: it is memory of this GPU; see above. `Borrowed` does not free it.
+        let memory = unsafe { self.stream.upgrade_device_ptr(address, words as usize) };
+        Ok(Borrowed { memory: ManuallyDrop::new(Buffer(memory)), owner: PhantomData })
+    }
+
+    /// Whether the driver knows this memory as that of this GPU.
+    fn check_memory(&self, address: u64, words: u64) -> Result<(), Error> {
+        let refuse = |why| Err(Error::NotOurs { address, why });
+        if words == 0 {
+            return Ok(());
+        }
+        if !address.is_multiple_of(8) {
+            return refuse("it does not begin at a multiple of 8 bytes");
+        }
+        let end = words.checked_mul(8).and_then(|bytes| address.checked_add(bytes));
+        let Some(end) = end else { return refuse("it is too long") };
+        self.context.bind_to_thread()?;
+        // An array may lie in several allocations whose addresses follow each other.
+        let mut at = address;
+        while at < end {
+            let mut kind = 0_u32;
+            let mut device = 0_i32;
+            let (mut start, mut size) = (0_u64, 0_u64);
+            // SAFETY: each attribute has the type that it is written to.
+            let known = unsafe {
+                use CUpointer_attribute as Attribute;
+                ask((&raw mut kind).cast(), Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at)
+                    && ask(
+                        (&raw mut device).cast(),
+                        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                        at,
+                    )
+                    && ask(
+                        (&raw mut start).cast(),
+                        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                        at,
+                    )
+                    && ask((&raw mut size).cast(), Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE, at)
+            };
+            if !known {
+                return refuse("the driver knows no such memory, or not all of it");
+            }
+            if kind != CUmemorytype::CU_MEMORYTYPE_DEVICE as u32 {
+                return refuse("it is memory of the host");
+            }
+            if usize::try_from(device) != Ok(self.number()) {
+                return refuse("it is memory of another GPU");
+            }
+            let next = start.saturating_add(size);
+            if next <= at {
+                return refuse("the driver does not say how long it is");
+            }
+            at = next;
+        }
+        Ok(())
     }
 
     /// Memory with these words.
@@ -157,6 +307,16 @@ impl Gpu {
         let most = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
         Ok(self.context.attribute(most)?.max(0) as u32)
     }
+}
+
+/// Writes what the driver knows of an address to `to`. False if it knows nothing.
+///
+/// # Safety
+///
+/// `to` must have the type of the attribute.
+unsafe fn ask(to: *mut c_void, attribute: CUpointer_attribute, address: u64) -> bool {
+    // SAFETY: the caller gave the place for the answer; any number may be asked for.
+    unsafe { sys::cuPointerGetAttribute(to, attribute, address) }.result().is_ok()
 }
 
 /// Keeps memory that was given back for the next batch, instead of returning it to the driver.

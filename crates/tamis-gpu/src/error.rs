@@ -3,7 +3,8 @@
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 
-/// Why something was not done. The filter is as it was, except after [`Driver`](Self::Driver).
+/// Why something was not done. The filter is as it was; or, where that could not be, it refuses
+/// everything from then on with [`HalfDone`](Self::HalfDone).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,6 +32,20 @@ pub enum Error {
     /// Any other error of the driver. What the device holds is lost.
     #[error("the driver of the GPU says: {0}")]
     Driver(#[from] DriverError),
+    /// Memory of others that is not memory of this GPU.
+    #[error("the array at {address:#x} is not in the memory of this GPU: {why}")]
+    NotOurs {
+        /// Where it begins.
+        address: u64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// An operation ended in the middle.
+    #[error(
+        "an operation on this filter ended in the middle, perhaps for want of memory, and keys \
+         may be missing: build or load it again"
+    )]
+    HalfDone,
     /// A buffer is too short.
     #[error("a buffer has {given} words, and {words} are needed")]
     Short {

@@ -23,6 +23,15 @@ pub enum Keys<'a, B = Buffer> {
     MadeUp(u64, u64),
 }
 
+impl<B> Keys<'_, B> {
+    /// How many keys there are.
+    pub fn number(&self) -> u64 {
+        let (Self::Digests(_, number) | Self::Integers(_, number) | Self::MadeUp(_, number)) =
+            *self;
+        number
+    }
+}
+
 /// A blocked rank-indexed filter in the memory of a GPU: the same content, bytes and answers as a
 /// [`tamis::BlockedRank`] with the same params and keys.
 ///
@@ -59,7 +68,16 @@ impl<M: Machine> core::fmt::Debug for BlockedRank<M> {
 impl<M: Machine + Clone> BlockedRank<M> {
     /// An empty filter with these params.
     pub fn new(machine: &M, params: BlockedRankParams, hasher: Hasher) -> Result<Self, Error> {
-        let label = Label::planned(hasher, params.capacity());
+        Self::with_label(machine, params, Label::planned(hasher, params.capacity()))
+    }
+
+    /// The same, with what else a filter carries: the keys that it was planned for.
+    pub fn with_label(
+        machine: &M,
+        params: BlockedRankParams,
+        label: impl Into<Label>,
+    ) -> Result<Self, Error> {
+        let label = label.into();
         let levels = Levels::empty(machine, &inside::levels(&params))?;
         Ok(Self { machine: machine.clone(), params, label, levels })
     }
@@ -89,6 +107,11 @@ impl<M: Machine + Clone> BlockedRank<M> {
         &self.params
     }
 
+    /// The hash and the seed.
+    pub fn hasher(&self) -> Hasher {
+        self.label.hasher
+    }
+
     /// Insertions less removals.
     pub fn keys(&self) -> u64 {
         self.label.keys
@@ -100,7 +123,8 @@ impl<M: Machine + Clone> BlockedRank<M> {
     }
 
     /// Inserts keys. If too many find no room in the blocks, the filter grows to twice the blocks,
-    /// which the library does: identities, and so answers, stay.
+    /// which the library does: identities, and so answers, stay. If the machine has no memory for
+    /// that, it stays as large as it is, and becomes slower.
     pub fn insert(&mut self, keys: &Keys<'_, M::Buffer>) -> Result<(), Error> {
         let batch = self.batch(keys)?;
         self.levels.insert(batch)?;
@@ -120,12 +144,12 @@ impl<M: Machine + Clone> BlockedRank<M> {
     /// Whether each key is in. `true` means probably present; an absent key passes with the
     /// filter's rate.
     pub fn contains(&self, keys: &Keys<'_, M::Buffer>) -> Result<Vec<bool>, Error> {
-        let batch = self.batch(keys)?;
-        let mut answers = self.machine.allocate(batch.number.div_ceil(8))?;
+        let words = keys.number().div_ceil(8);
+        let mut answers = self.machine.allocate(words)?;
         self.contains_into(keys, &mut answers)?;
-        let words = self.machine.read(&answers, batch.number.div_ceil(8))?;
-        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        Ok(bytes.take(batch.number as usize).map(|byte| byte != 0).collect())
+        let answers = self.machine.read(&answers, words)?;
+        let bytes = answers.iter().flat_map(|word| word.to_le_bytes());
+        Ok(bytes.take(keys.number() as usize).map(|byte| byte != 0).collect())
     }
 
     /// The same, into memory of the machine: a byte for each key, which must have room for them.
@@ -152,10 +176,19 @@ impl<M: Machine + Clone> BlockedRank<M> {
 
     /// How often each key is in: an upper bound, which other keys of the same identity may raise.
     pub fn count(&self, keys: &Keys<'_, M::Buffer>) -> Result<Vec<u64>, Error> {
+        let mut counts = self.machine.allocate(keys.number())?;
+        self.count_into(keys, &mut counts)?;
+        self.machine.read(&counts, keys.number())
+    }
+
+    /// The same, into memory of the machine: a word for each key, which must have room for them.
+    pub fn count_into(
+        &self,
+        keys: &Keys<'_, M::Buffer>,
+        counts: &mut M::Buffer,
+    ) -> Result<(), Error> {
         let batch = self.batch(keys)?;
-        let counts = self.machine.allocate(batch.number)?;
-        self.levels.count(batch, self.machine.address(&counts))?;
-        self.machine.read(&counts, batch.number)
+        self.levels.count(batch, self.machine.given(counts, batch.number)?)
     }
 
     /// Adds all keys of a filter with the same params, hash and seed.
@@ -213,7 +246,12 @@ impl<M: Machine + Clone> BlockedRank<M> {
             }
             let mut filter = self.to_cpu()?;
             tamis::Stored::grow(&mut filter)?;
-            *self = Self::from_cpu(&self.machine, &filter)?;
+            match Self::from_cpu(&self.machine, &filter) {
+                Ok(larger) => *self = larger,
+                // The keys are in.
+                Err(Error::OutOfMemory { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            }
         }
     }
 }

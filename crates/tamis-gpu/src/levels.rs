@@ -59,6 +59,8 @@ pub(crate) struct Levels<M: Machine> {
     list: BTreeMap<u64, u64>,
     /// The same for the kernels: all identities, then all counts.
     listed: M::Buffer,
+    /// Whether a change has begun and not ended: keys may be missing.
+    half_done: bool,
 }
 
 /// A batch, dealt out to groups.
@@ -120,7 +122,8 @@ impl<M: Machine + Clone> Levels<M> {
             .collect();
         let described = machine.upload(&described)?;
         let listed = machine.allocate(0)?;
-        let mut new = Self { machine: machine.clone(), all: levels, described, list, listed };
+        let machine = machine.clone();
+        let mut new = Self { machine, all: levels, described, list, listed, half_done: false };
         new.upload_list()?;
         Ok(new)
     }
@@ -130,8 +133,14 @@ impl<M: Machine + Clone> Levels<M> {
         &self.list
     }
 
+    /// Refuses levels of which a change has ended in the middle.
+    fn whole(&self) -> Result<(), Error> {
+        if self.half_done { Err(Error::HalfDone) } else { Ok(()) }
+    }
+
     /// The words of every level.
     pub(crate) fn read(&self) -> Result<Vec<Vec<u64>>, Error> {
+        self.whole()?;
         let words = |level: &Level<M>| {
             let number = level.parts.blocks * u64::from(level.parts.words);
             self.machine.read(&level.words, number)
@@ -152,12 +161,18 @@ impl<M: Machine + Clone> Levels<M> {
 
     /// Inserts keys.
     pub(crate) fn insert(&mut self, batch: Batch) -> Result<(), Error> {
-        self.insert_from(0, batch)
+        self.whole()?;
+        self.insert_from(0, batch)?;
+        self.half_done = false;
+        Ok(())
     }
 
     /// Removes each key once, and returns how many were in.
     pub(crate) fn remove(&mut self, batch: Batch) -> Result<u64, Error> {
-        self.remove_from(0, batch)
+        self.whole()?;
+        let removed = self.remove_from(0, batch)?;
+        self.half_done = false;
+        Ok(removed)
     }
 
     fn insert_from(&mut self, own: usize, batch: Batch) -> Result<(), Error> {
@@ -262,9 +277,9 @@ impl<M: Machine + Clone> Levels<M> {
         Ok(Dealt { keys: dealt, starts, room, left, number_left })
     }
 
-    /// Runs a kernel on each group of a level.
+    /// Runs a kernel on each group of a level, which changes it.
     fn on_groups(
-        &self,
+        &mut self,
         own: usize,
         dealt: &Dealt<M>,
         kernel: &'static str,
@@ -279,7 +294,9 @@ impl<M: Machine + Clone> Levels<M> {
                 .map(|buffer| self.machine.address(buffer));
         let arguments = [described, own as u64, keys, starts, dealt.room, to, counter_at];
         let groups = Work::Groups(level.grouping.groups(&level.parts));
-        self.run(own, kernel, groups, [shared(level.grouping), 0], &arguments)?;
+        let shared = [shared(level.grouping), 0];
+        self.half_done = true;
+        self.run(own, kernel, groups, shared, &arguments)?;
         let counted = self.machine.read(&counter, 2)?;
         Ok(Left { identities, number: counted[0], removed: counted[1] })
     }
@@ -315,6 +332,7 @@ impl<M: Machine + Clone> Levels<M> {
     /// Whether each key is in, a byte each, into `answers`; and how many are, if `answers` is 0.
     /// `machine` is this one, perhaps by another way: several may ask at once.
     pub(crate) fn contains(&self, machine: &M, batch: Batch, answers: u64) -> Result<u64, Error> {
+        self.whole()?;
         let waiting = machine.allocate(batch.number)?;
         let counter = machine.zeroed(2)?;
         let [waiting_at, counter_at, described] =
@@ -348,12 +366,14 @@ impl<M: Machine + Clone> Levels<M> {
 
     /// How often each key is in, a word each, into `counts`.
     pub(crate) fn count(&self, batch: Batch, counts: u64) -> Result<(), Error> {
+        self.whole()?;
         let arguments = [&self.chain()[..], &batch.arguments(), &[counts]].concat();
         self.run(0, "count", items(batch.number), [0; 2], &arguments)
     }
 
     /// All identities, each as often as it is in, and their number.
     pub(crate) fn identities(&self) -> Result<(M::Buffer, u64), Error> {
+        self.whole()?;
         let blocks = self.all[0].parts.blocks;
         let starts = self.machine.zeroed(blocks + 1)?;
         let starts_at = self.machine.address(&starts);

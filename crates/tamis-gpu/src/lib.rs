@@ -19,6 +19,6 @@ mod program;
 mod tests;
 
 pub use self::blocked::Blocked;
-pub use self::cuda::{Buffer, Gpu, Pinned, Program};
+pub use self::cuda::{Borrowed, Buffer, Gpu, Pinned, Program};
 pub use self::error::Error;
 pub use self::filter::{BlockedRank, Keys};

@@ -11,11 +11,13 @@
 
 mod batch;
 mod column;
+mod dlpack;
 mod errors;
 mod file;
 mod filter;
 mod foreign;
 mod goal;
+mod gpu;
 mod key;
 mod progress;
 mod shared;
@@ -38,6 +40,8 @@ mod _tamis {
     #[pymodule_export]
     use crate::filter::Filter;
     use crate::goal::Wish;
+    #[pymodule_export]
+    use crate::gpu::{_give_back, DeviceError, GpuArray, GpuFilter};
     use crate::whole;
 
     /// A filter from a file, which stays where it is: questions read it in place (mapped=True),

@@ -2,7 +2,7 @@
 //!
 //! Structures work on [`Digest`]s. The methods that take keys hash them and call the others.
 
-use crate::bits::AHEAD;
+use crate::bits::{fetch_ahead, fetch_all_ahead};
 use crate::digest::{Digest, Hasher};
 use crate::key::Key;
 use crate::spec::{Absent, Full, Label};
@@ -63,14 +63,10 @@ pub trait Filter {
     /// If `answers` and `digests` differ in length.
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         assert_eq!(digests.len(), answers.len(), "an answer for each digest");
-        for (digests, answers) in digests.chunks(AHEAD).zip(answers.chunks_mut(AHEAD)) {
-            for &digest in digests {
-                self.prefetch(digest);
-            }
-            for (answer, &digest) in answers.iter_mut().zip(digests) {
-                *answer = self.contains_digest(digest);
-            }
-        }
+        let fetch = |_: &_, digest| self.prefetch(digest);
+        fetch_all_ahead(answers, digests, fetch, |answers, number, digest| {
+            answers[number] = self.contains_digest(digest);
+        });
     }
 
     /// Starts fetching the memory that a question for `digest` will read. A batch does so for
@@ -151,17 +147,10 @@ pub trait Insert: Filter {
     /// Inserts many digests, which is quicker than one by one. The error says how many of them
     /// went in before it: those stay in.
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
-        let mut inserted = 0;
-        for digests in digests.chunks(AHEAD) {
-            for &digest in digests {
-                self.prefetch(digest);
-            }
-            for &digest in digests {
-                self.insert_digest(digest).map_err(|full| Full { inserted, ..full })?;
-                inserted += 1;
-            }
-        }
-        Ok(())
+        fetch_ahead(self, digests, Self::prefetch, |filter, number, digest| {
+            let inserted = number as u64;
+            filter.insert_digest(digest).map(drop).map_err(|full| Full { inserted, ..full })
+        })
     }
 
     /// Inserts `key`. Returns `Ok(true)` if it was surely absent before.
@@ -198,14 +187,9 @@ pub trait Remove: Insert {
     /// are not in are passed over.
     fn remove_many(&mut self, digests: &[Digest]) -> u64 {
         let mut removed = 0;
-        for digests in digests.chunks(AHEAD) {
-            for &digest in digests {
-                self.prefetch(digest);
-            }
-            for &digest in digests {
-                removed += u64::from(self.remove_digest(digest).is_ok());
-            }
-        }
+        fetch_all_ahead(self, digests, Self::prefetch, |filter, _, digest| {
+            removed += u64::from(filter.remove_digest(digest).is_ok());
+        });
         removed
     }
 

@@ -25,6 +25,7 @@ pub mod blocked_rank {
 }
 
 pub mod bloom {
+    pub use crate::bloom::parts::*;
     pub mod model {
         pub use crate::bloom::model::*;
     }

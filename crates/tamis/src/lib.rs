@@ -1,9 +1,9 @@
-//! Set membership in the fewest bits, the fewest memory accesses and the fewest bytes on the wire.
+//! Filters for set membership, chosen and sized for memory, memory accesses or bytes on the wire.
 //!
 //! A filter answers the question "is this key in the set?". It takes a few bits for each key,
 //! however long the keys are. The answer no is always right, as long as only keys that are in
-//! are removed. The answer yes may be wrong: an
-//! absent key is answered yes with a small probability that you choose, the *rate*.
+//! are removed. The answer yes may be wrong: an absent key is answered yes with a small
+//! probability that you choose, the *rate*.
 //!
 //! ```
 //! use tamis::Bloom;
@@ -28,9 +28,10 @@
 //! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
 //! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
 //! | the same in the least memory, with more time: blocks of 2 KiB | [`BlockedRank`] with the param `block` fixed to 16384 |
-//! | to remove keys or count them as paper 000 does, in packed buckets | [`RankIndexed`] |
+//! | to remove keys or count them in packed buckets, as the paper on rank-indexed hashing does | [`RankIndexed`] |
+//! | to count keys that come often | [`RankCounting`] |
 //! | a small value for every key | [`RankMap`] |
-//! | to remove keys or count them in less than half the memory of a counting filter, in d-left buckets | [`DLeft`] |
+//! | removal and exact counts, for keys that come up to four times | [`DLeft`] |
 //! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |
 //! | the least memory of all, built once from all keys | [`Ribbon`] |
 //! | the same for a thousand keys or fewer | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`] |

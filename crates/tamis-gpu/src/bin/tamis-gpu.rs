@@ -1,6 +1,8 @@
 //! Filters on a GPU: checked against the library, and timed.
 
+use std::collections::VecDeque;
 use std::process::ExitCode;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
@@ -17,6 +19,7 @@ use tamis_gpu::{Blocked, BlockedRank, Buffer, Error, Gpu, Keys};
 Examples:
   tamis-gpu check --keys 1000,1000000          # bytes equal to the library's, 12 shapes
   tamis-gpu churn --operations 1000000000      # batches that come and go, 20 comparisons
+  tamis-gpu memory                             # what happens when the GPU has none left
   tamis-gpu bench --keys 268435456 --json      # operations a second, beside their floors"
 )]
 struct Arguments {
@@ -30,7 +33,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Builds filters of several shapes on the GPU and with the library, and compares all bytes
+    /// Builds filters of several shapes on the GPU and with the library, and compares all bytes;
+    /// lines say how long it took until then
     Check {
         /// How many keys, separated by commas
         #[arg(long, value_delimiter = ',', default_value = "1000,100000")]
@@ -52,6 +56,9 @@ enum Verb {
         #[arg(long, default_value_t = 1_000_000)]
         keys: u64,
     },
+    /// Takes most of the GPU's memory, and checks that a filter or a batch that finds none is an
+    /// error, loses no key and leaves the GPU in order
+    Memory,
     /// Times all operations, with keys in the memory of the GPU, beside their floors
     Bench {
         /// Keys of the filter
@@ -69,13 +76,15 @@ enum Verb {
     },
 }
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+type Outcome = Result<(), Failure>;
 
 fn main() -> ExitCode {
     let Arguments { gpu, verb } = Arguments::parse();
     let done = Gpu::new(gpu).map_err(Into::into).and_then(|gpu| match verb {
         Verb::Check { keys, blocks, rates } => check(&gpu, &keys, &blocks, &rates),
         Verb::Churn { operations, keys } => churn(&gpu, operations, keys),
+        Verb::Memory => memory(&gpu),
         Verb::Bench { keys, rate, rounds, json } => bench(&gpu, keys, rate, rounds, json),
     });
     match done {
@@ -95,38 +104,185 @@ fn planned(keys: u64, rate: f64, block: u64) -> Result<BlockedRankParams, tamis:
 
 fn same(gpu: &BlockedRank, cpu: &tamis::BlockedRank) -> Outcome {
     let here = gpu.to_cpu()?;
-    if here.content_id() != cpu.content_id() {
+    // (A content id takes as long as all the rest.)
+    let [own, wanted] = thread::scope(|scope| {
+        [&here, cpu].map(|filter| scope.spawn(|| filter.content_id())).map(ScopedJoinHandle::join)
+    });
+    if own.map_err(|_| "no content id")? != wanted.map_err(|_| "no content id")? {
         return Err("another content id than the library's".into());
     }
-    if here.to_bytes() != cpu.to_bytes() {
+    // Their pieces, which are not copied.
+    if !here.encode().pieces().eq(cpu.encode().pieces()) {
         return Err("other bytes than the library's".into());
     }
     Ok(())
 }
 
+/// The digests of the integers below `keys`, in order: the library builds from such at once.
+fn sorted_digests(keys: u64, threads: u64) -> Vec<Digest> {
+    let own = |number: u64| {
+        let part = |digest: Digest| ((u128::from(digest.0) * u128::from(threads)) >> 64) as u64;
+        let digests = (0..keys).map(|key| Hasher::default().digest(&key));
+        let mut own: Vec<Digest> = digests.filter(|&digest| part(digest) == number).collect();
+        own.sort_unstable_by_key(|digest| digest.0);
+        own
+    };
+    thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads).map(|part| scope.spawn(move || own(part))).collect();
+        let mut all = Vec::with_capacity(keys as usize);
+        for part in parts {
+            match part.join() {
+                Ok(part) => all.extend(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
+    })
+}
+
+/// Comparisons that go on while the next filters are built: each takes a few cores and three times
+/// the memory of a filter.
+const COMPARED_AT_ONCE: usize = 4;
+
+/// Waits for a comparison.
+fn finish(comparison: ScopedJoinHandle<'_, Outcome>) -> Outcome {
+    comparison.join().unwrap_or_else(|_| Err("a comparison panicked".into()))
+}
+
 fn check(gpu: &Gpu, numbers: &[u64], blocks: &[u64], rates: &[f64]) -> Outcome {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let start = Instant::now();
+    // So that a run that is stopped says how far it came.
+    let told = |what: &str| println!("{:7.1} s  {what}", start.elapsed().as_secs_f64());
     for &keys in numbers {
-        let integers: Vec<u64> = (0..keys).collect();
-        let digests: Vec<Digest> =
-            integers.iter().map(|key| Hasher::default().digest(key)).collect();
-        let on_gpu = gpu.upload(&integers)?;
-        for &block in blocks {
-            for &rate in rates {
+        let on_gpu = gpu.upload(&(0..keys).collect::<Vec<u64>>())?;
+        let digests = sorted_digests(keys, threads as u64);
+        told(&format!("{keys} keys: hashed and sorted"));
+        let shapes = blocks.iter().flat_map(|&block| rates.iter().map(move |&rate| (block, rate)));
+        thread::scope(|scope| -> Outcome {
+            let mut comparisons = VecDeque::new();
+            for (block, rate) in shapes {
                 let params = planned(keys, rate, block)?;
+                let shape = format!("{keys} keys, rate {rate}, blocks of {block} bits");
                 let mut filter = BlockedRank::new(gpu, params, Hasher::default())?;
                 filter.insert(&Keys::Integers(&on_gpu, keys))?;
-                let label = Label::planned(Hasher::default(), params.capacity());
-                let cpu = tamis::BlockedRank::build_in_parallel(params, label, &digests, threads)?;
-                same(&filter, &cpu)?;
                 if filter.contained(&Keys::Integers(&on_gpu, keys))? != keys {
                     return Err("a key was lost".into());
                 }
-                println!("{keys} keys, rate {rate}, blocks of {block} bits: equal bytes");
+                told(&format!("{shape}: built on the GPU, every key found"));
+                if comparisons.len() == COMPARED_AT_ONCE {
+                    comparisons.pop_front().map_or(Ok(()), finish)?;
+                }
+                let label = Label::planned(Hasher::default(), params.capacity());
+                let cpu = tamis::BlockedRank::build_in_parallel(params, label, &digests, threads)?;
+                comparisons.push_back(scope.spawn(move || {
+                    same(&filter, &cpu).map_err(|error| format!("{shape}: {error}"))?;
+                    told(&format!("{shape}: equal bytes"));
+                    Ok(())
+                }));
             }
-        }
+            comparisons.into_iter().try_for_each(finish)
+        })?;
     }
     Ok(())
+}
+
+/// How often memory is short, by less each time.
+const SHORTAGES: u64 = 20;
+
+/// Keys of the filter that must survive.
+const KEPT: u64 = 1_000_000;
+
+fn memory(gpu: &Gpu) -> Outcome {
+    let on_gpu = gpu.upload(&(0..2 * KEPT).collect::<Vec<u64>>())?;
+    let (kept, all) = (Keys::Integers(&on_gpu, KEPT), Keys::Integers(&on_gpu, 2 * KEPT));
+    let params = planned(2 * KEPT, 0.003, 512)?;
+    let start = || -> Result<BlockedRank, Failure> {
+        let mut filter = BlockedRank::new(gpu, params, Hasher::default())?;
+        filter.insert(&kept)?;
+        Ok(filter)
+    };
+    let mut filter = start()?;
+    let before = filter.to_cpu()?;
+    let mut twice = start()?;
+    twice.insert(&all)?;
+    let after = twice.to_cpu()?;
+    drop(twice);
+
+    // Little is left: a filter of ten times that has no room.
+    gpu.give_back()?;
+    let (free, whole) = gpu.memory()?;
+    let left = 512 << 20;
+    let ballast = gpu.allocate(free.saturating_sub(left) / 8)?;
+    println!("{free} bytes of {whole} are free; all but about {left} are taken");
+    match BlockedRank::new(gpu, planned(8 * left, 0.003, 512)?, Hasher::default()) {
+        Err(Error::OutOfMemory { bytes }) => {
+            println!("a filter: {}", Error::OutOfMemory { bytes });
+        }
+        Err(error) => return Err(error.into()),
+        Ok(_) => return Err("a filter that has no room was made".into()),
+    }
+    match filter.insert(&Keys::MadeUp(0, left)) {
+        Err(error @ Error::OutOfMemory { .. }) => println!("a batch: {error}"),
+        Err(error) => return Err(error.into()),
+        Ok(()) => return Err("a batch that has no room was inserted".into()),
+    }
+    same(&filter, &before)?;
+    drop(ballast);
+
+    // From nothing left to enough: the batch is in, or it is not, or the filter says that it is
+    // damaged.
+    let (mut refused, mut damaged, mut done) = (0, 0, 0);
+    for room in (0..SHORTAGES).map(|step| step * (12 << 20)) {
+        let mut filter = start()?;
+        gpu.give_back()?;
+        let ballast = fill(gpu, room)?;
+        let outcome = filter.insert(&all);
+        drop(ballast);
+        match (outcome, filter.contained(&kept)) {
+            (Ok(()), Ok(KEPT)) => {
+                same(&filter, &after)?;
+                done += 1;
+            }
+            (Err(Error::OutOfMemory { .. }), Ok(KEPT)) => {
+                same(&filter, &before)?;
+                refused += 1;
+            }
+            (Err(Error::OutOfMemory { .. }), Err(Error::HalfDone)) => damaged += 1,
+            (outcome, found) => return Err(format!("{room} bytes: {outcome:?}, {found:?}").into()),
+        }
+    }
+    println!(
+        "{SHORTAGES} batches: {done} inserted, {refused} refused, {damaged} left damage, told"
+    );
+    if done == 0 || refused == 0 {
+        return Err("the memory was never short, or always".into());
+    }
+    // The GPU is as it was.
+    let mut filter = start()?;
+    same(&filter, &before)?;
+    filter.insert(&all)?;
+    same(&filter, &after)?;
+    println!("afterwards: equal bytes");
+    Ok(())
+}
+
+/// Takes all memory but about `room` bytes.
+fn fill(gpu: &Gpu, room: u64) -> Result<Vec<Buffer>, Error> {
+    let mut ballast = Vec::new();
+    let (free, _) = gpu.memory()?;
+    let mut piece = free.saturating_sub(room);
+    // The driver needs some for itself, and gives memory in pieces of 2 MiB.
+    while piece >= 1 << 20 {
+        match gpu.allocate(piece / 8) {
+            Ok(taken) => ballast.push(taken),
+            Err(Error::OutOfMemory { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let (free, _) = gpu.memory()?;
+        piece = (piece / 2).min(free.saturating_sub(room));
+    }
+    Ok(ballast)
 }
 
 fn churn(gpu: &Gpu, operations: u64, keys: u64) -> Outcome {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use libloading::Library;
@@ -16,6 +17,8 @@ use crate::machine::{Machine, Work};
 pub(super) struct Emulated {
     /// Kernels that were compiled.
     folder: Arc<TempDir>,
+    /// Allocations until one fails, and so do those after it.
+    allocations: Arc<AtomicU64>,
 }
 
 pub(super) struct Program(Library);
@@ -27,7 +30,12 @@ impl Emulated {
     /// All have the same folder: what is compiled once is there for every test.
     pub(super) fn new() -> Self {
         static FOLDER: LazyLock<Arc<TempDir>> = LazyLock::new(|| Arc::new(TempDir::new().unwrap()));
-        Self { folder: FOLDER.clone() }
+        Self { folder: FOLDER.clone(), allocations: Arc::new(AtomicU64::new(u64::MAX)) }
+    }
+
+    /// From now on there is memory for `number` allocations.
+    pub(super) fn allow(&self, number: u64) {
+        self.allocations.store(number, Ordering::Relaxed);
     }
 
     fn path(&self, source: &str, extension: &str) -> PathBuf {
@@ -67,6 +75,10 @@ impl Machine for Emulated {
 
     /// Not zeroed, so that a kernel which reads what nothing wrote is noticed.
     fn allocate(&self, words: u64) -> Result<Vec<u64>, Error> {
+        let one_less = |number: u64| number.checked_sub(1);
+        if self.allocations.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+            return Err(Error::OutOfMemory { bytes: 8 * words });
+        }
         Ok(vec![0xdead_beef_dead_beef; words as usize])
     }
 

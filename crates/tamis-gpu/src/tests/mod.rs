@@ -186,6 +186,10 @@ fn blocked_has_the_bits_of_the_library() {
         let keys: Vec<u64> = (0..3000).collect();
         gpu.insert(&Keys::Integers(&keys, 3000)).unwrap();
         assert_eq!(gpu.words().unwrap(), cpu.blocks().flatten().copied().collect::<Vec<_>>());
+        let same = gpu.to_cpu().unwrap();
+        assert_eq!((same.content_id(), gpu.keys()), (cpu.content_id(), 3000));
+        let gpu = Blocked::from_cpu(&machine, &cpu).unwrap();
+        assert_eq!(gpu.to_cpu().unwrap().to_bytes(), cpu.to_bytes());
         let asked = digests(1000, 10_000);
         let mut answers = machine.allocate(1250).unwrap();
         gpu.contains_into(&Keys::Digests(&words(&asked), 10_000), &mut answers).unwrap();
@@ -212,6 +216,65 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(filter.merge(&other), Err(Error::Mismatch)));
     assert_eq!(filter.keys(), 0);
     assert_eq!(params.values().len(), BlockedRankParams::NAMES.len());
+}
+
+/// Whichever allocation fails, a batch is in, or it is not, or the filter refuses everything.
+#[test]
+fn without_memory_no_key_is_lost_silently() {
+    let machine = Emulated::new();
+    let keys = 3000;
+    // Narrow blocks and more keys than planned: a lot goes behind, into every level and the list.
+    let params = planned(keys / 2, 0.03, 512);
+    let (first, second) = (digests(0, keys), digests(1 << 30, keys));
+    let [mut refused, mut damaged] = [0; 2];
+    for removes in [false, true] {
+        for allowed in 0.. {
+            machine.allow(u64::MAX);
+            let mut gpu = BlockedRank::new(&machine, params, Hasher::default()).unwrap();
+            gpu.insert(&Keys::Digests(&words(&first), keys)).unwrap();
+            let before = gpu.to_cpu().unwrap();
+            machine.allow(allowed);
+            let batch = words(if removes { &first } else { &second });
+            let outcome = if removes {
+                gpu.remove(&Keys::Digests(&batch, keys)).map(drop)
+            } else {
+                gpu.insert(&Keys::Digests(&batch, keys))
+            };
+            machine.allow(u64::MAX);
+            match (outcome, gpu.to_cpu()) {
+                (Err(Error::OutOfMemory { .. }), Ok(same)) => {
+                    assert_eq!(same.to_bytes(), before.to_bytes());
+                    refused += 1;
+                }
+                (Err(Error::OutOfMemory { .. }), Err(Error::HalfDone)) => {
+                    let asked = Keys::Digests(&batch, keys);
+                    assert!(matches!(gpu.contains(&asked), Err(Error::HalfDone)));
+                    assert!(matches!(gpu.count(&asked), Err(Error::HalfDone)));
+                    assert!(matches!(gpu.insert(&asked), Err(Error::HalfDone)));
+                    assert!(matches!(gpu.remove(&asked), Err(Error::HalfDone)));
+                    let mut other =
+                        BlockedRank::new(&machine, *gpu.params(), Hasher::default()).unwrap();
+                    assert!(matches!(other.merge(&gpu), Err(Error::HalfDone)));
+                    damaged += 1;
+                }
+                (Ok(()), Ok(changed)) => {
+                    let mut cpu = before.clone();
+                    if removes {
+                        cpu.remove_many(&first);
+                    } else {
+                        cpu.insert_many(&second).unwrap();
+                    }
+                    assert_eq!(changed.content_id(), cpu.content_id());
+                    // (One that may have been too large to grow is inserted all the same.)
+                    if gpu.params() == &cpu.params() {
+                        break;
+                    }
+                }
+                (outcome, _) => panic!("{outcome:?}"),
+            }
+        }
+    }
+    assert!(refused > 8 && damaged > 8, "{refused} refused, {damaged} damaged");
 }
 
 /// A damaged file that is opened in place, where nothing is checked, goes to no GPU.

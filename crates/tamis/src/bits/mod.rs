@@ -26,7 +26,7 @@ pub use line::Line;
 #[cfg(target_endian = "little")]
 pub(crate) use line::bytes;
 pub use packed::{MAX_FIELD_WIDTH, Packed};
-pub(crate) use prefetch::{AHEAD, prefetch};
+pub(crate) use prefetch::{AHEAD, fetch_ahead, fetch_all_ahead, prefetch};
 pub use stream::{BitReader, BitWriter};
 pub(crate) use vector::equal_lanes;
 pub(crate) use words::with_room;

@@ -131,8 +131,7 @@ fn search_long(words: &[u64], shape: &Shape, (start, len): (u32, u32), wanted: u
 pub(super) fn find<B: Block>(
     words: &[u64],
     shape: &Shape,
-    location: u32,
-    print: u64,
+    (location, print): (u32, u64),
 ) -> Option<bool> {
     let spot = B::spot(words, shape, location);
     if spot.is_behind() {
@@ -145,8 +144,7 @@ pub(super) fn find<B: Block>(
 pub(super) fn count<B: Block>(
     words: &[u64],
     shape: &Shape,
-    location: u32,
-    print: u64,
+    (location, print): (u32, u64),
 ) -> Option<u64> {
     let spot = B::spot(words, shape, location);
     let equal = || run(words, shape, &spot).filter(|&one| one == print).count() as u64;
@@ -168,8 +166,7 @@ pub(super) enum Inserted {
 pub(super) fn insert<B: Block>(
     words: &mut [u64],
     shape: &Shape,
-    location: u32,
-    print: u64,
+    (location, print): (u32, u64),
 ) -> Inserted {
     let spot = B::spot(words, shape, location);
     // Without a run of this rank, only the next location after all runs can begin one.
@@ -203,8 +200,7 @@ pub(super) enum Removed {
 pub(super) fn remove<B: Block>(
     words: &mut [u64],
     shape: &Shape,
-    location: u32,
-    print: u64,
+    (location, print): (u32, u64),
 ) -> Removed {
     let spot = B::spot(words, shape, location);
     if spot.is_behind() {

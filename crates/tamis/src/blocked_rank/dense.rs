@@ -212,14 +212,14 @@ mod tests {
             let place = cut.place_at(0, location, print);
             if random.0.is_multiple_of(3) && step > shape.cells {
                 let removed = machine.remove(&mut words, &cut, place);
-                assert_eq!(removed, block::remove::<Any>(&mut other, shape, location, print));
+                assert_eq!(removed, block::remove::<Any>(&mut other, shape, (location, print)));
                 match truth.binary_search(&new) {
                     Ok(at) => drop((truth.remove(at), assert_eq!(removed, Removed::Here))),
                     Err(_) => assert_eq!(removed, Removed::Nowhere),
                 }
             } else {
                 let inserted = machine.insert(&mut words, &cut, place);
-                assert_eq!(inserted, block::insert::<Any>(&mut other, shape, location, print));
+                assert_eq!(inserted, block::insert::<Any>(&mut other, shape, (location, print)));
                 match inserted {
                     Inserted::Here(is_new) => {
                         let at = truth.binary_search(&new);

@@ -56,9 +56,9 @@ fn is_quick() -> bool {
     false
 }
 
-/// Each operation, by size and instructions.
+/// Each operation, by size and instructions. Bodies see the kind of block as `B`.
 macro_rules! operations {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty $body:block)*) => {
         impl Machine {
             $($(#[$doc])*
             #[inline]
@@ -87,46 +87,105 @@ macro_rules! operations {
         mod portable {
             use super::*;
             $(#[inline(never)]
-            pub(super) fn $name<B: Block>($($arg: $type),*) -> $result {
-                super::$name::<B>($($arg),*)
-            })*
+            pub(super) fn $name<B: Block>($($arg: $type),*) -> $result $body)*
         }
 
         #[cfg(target_arch = "x86_64")]
         mod quick {
             use super::*;
             $(#[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2")]
-            pub(super) fn $name<B: Block>($($arg: $type),*) -> $result {
-                super::$name::<B>($($arg),*)
-            })*
+            pub(super) fn $name<B: Block>($($arg: $type),*) -> $result $body)*
         }
     };
 }
 
 operations! {
     /// Whether the fingerprint of a place is in its block; `None` if its location is behind.
-    fn find(words: &[u64], cut: &Cut, place: Place) -> Option<bool>;
-    fn insert(words: &mut [u64], cut: &Cut, place: Place) -> Inserted;
-    fn remove(words: &mut [u64], cut: &Cut, place: Place) -> Removed;
+    fn find(words: &[u64], cut: &Cut, place: Place) -> Option<bool> {
+        block::find::<B>(&words[range::<B>(cut, place.block)], &cut.shape, cut.cell(place))
+    }
+
+    fn insert(words: &mut [u64], cut: &Cut, place: Place) -> Inserted {
+        block::insert::<B>(&mut words[range::<B>(cut, place.block)], &cut.shape, cut.cell(place))
+    }
+
+    fn remove(words: &mut [u64], cut: &Cut, place: Place) -> Removed {
+        block::remove::<B>(&mut words[range::<B>(cut, place.block)], &cut.shape, cut.cell(place))
+    }
+
     /// Where the run of a location of a block is.
-    fn spot(words: &[u64], cut: &Cut, block: u64, location: u32) -> Spot;
+    fn spot(words: &[u64], cut: &Cut, number: u64, location: u32) -> Spot {
+        B::spot(&words[range::<B>(cut, number)], &cut.shape, location)
+    }
+
     /// The highest run of a block.
-    fn highest(words: &[u64], cut: &Cut, block: u64) -> Option<Spot>;
+    fn highest(words: &[u64], cut: &Cut, number: u64) -> Option<Spot> {
+        block::highest::<B>(&words[range::<B>(cut, number)], &cut.shape)
+    }
+
     /// The lowest location behind a block, and the cells in use.
-    fn lowest_behind(words: &[u64], cut: &Cut, block: u64) -> Option<(u32, u32)>;
+    fn lowest_behind(words: &[u64], cut: &Cut, number: u64) -> Option<(u32, u32)> {
+        block::lowest_behind::<B>(&words[range::<B>(cut, number)], &cut.shape)
+    }
+
     /// Removes the cell at bit `at` from the run at `spot` of a block.
-    fn remove_cell(words: &mut [u64], cut: &Cut, block: u64, spot: &Spot, at: u32) -> ();
+    fn remove_cell(words: &mut [u64], cut: &Cut, number: u64, spot: &Spot, at: u32) -> () {
+        B::close(&mut words[range::<B>(cut, number)], &cut.shape, spot, at);
+    }
+
     /// Answers for digests from number `from` on, up to the first whose location is behind;
     /// returns its number and its place. There must be as many answers as digests. Lines are
     /// fetched ahead, except the first.
-    fn find_many(words: &[u64], cut: &Cut, digests: &[Digest], answers: &mut [bool], from: usize) -> Option<(usize, Place)>;
+    fn find_many(words: &[u64], cut: &Cut, digests: &[Digest], answers: &mut [bool], from: usize) -> Option<(usize, Place)> {
+        let answers = &mut answers[..digests.len()];
+        for number in from..digests.len() {
+            let place = next_place(words, cut, digests, number);
+            let block = &words[range::<B>(cut, place.block)];
+            match block::find::<B>(block, &cut.shape, cut.cell(place)) {
+                Some(here) => answers[number] = here,
+                None => return Some((number, place)),
+            }
+        }
+        None
+    }
+
     /// Inserts digests from number `from` on, up to the first that finds no room; returns its
     /// number, its place, and why. Lines are fetched ahead, except the first.
-    fn insert_many(words: &mut [u64], cut: &Cut, digests: &[Digest], from: usize) -> Option<(usize, Place, Inserted)>;
+    fn insert_many(words: &mut [u64], cut: &Cut, digests: &[Digest], from: usize) -> Option<(usize, Place, Inserted)> {
+        for number in from..digests.len() {
+            let place = next_place(words, cut, digests, number);
+            let block = &mut words[range::<B>(cut, place.block)];
+            let inserted = block::insert::<B>(block, &cut.shape, cut.cell(place));
+            if !matches!(inserted, Inserted::Here(_)) {
+                return Some((number, place, inserted));
+            }
+        }
+        None
+    }
+
     /// Removes digests from number `from` on, up to the first after which something is left to
     /// do; returns its number, its place, and the result. Lines are fetched ahead, except the
     /// first.
-    fn remove_many(words: &mut [u64], cut: &Cut, digests: &[Digest], from: usize) -> Option<(usize, Place, Removed)>;
+    fn remove_many(words: &mut [u64], cut: &Cut, digests: &[Digest], from: usize) -> Option<(usize, Place, Removed)> {
+        for number in from..digests.len() {
+            let place = next_place(words, cut, digests, number);
+            let block = &mut words[range::<B>(cut, place.block)];
+            let removed = block::remove::<B>(block, &cut.shape, cut.cell(place));
+            if removed != Removed::Here {
+                return Some((number, place, removed));
+            }
+        }
+        None
+    }
+}
+
+/// The place of a digest of a batch; the block of a later one is fetched meanwhile.
+#[inline(always)]
+fn next_place(words: &[u64], cut: &Cut, digests: &[Digest], number: usize) -> Place {
+    if let Some(&later) = digests.get(number + AHEAD) {
+        fetch(words, cut, later);
+    }
+    cut.place(digests[number])
 }
 
 /// Starts fetching the block of a digest: what a question reads first, where it is large.
@@ -158,104 +217,4 @@ fn range<B: Block>(cut: &Cut, number: u64) -> core::ops::Range<usize> {
     let words = B::words(&cut.shape);
     let first = number as usize * words;
     first..first + words
-}
-
-#[inline(always)]
-fn find<B: Block>(words: &[u64], cut: &Cut, place: Place) -> Option<bool> {
-    let block = &words[range::<B>(cut, place.block)];
-    block::find::<B>(block, &cut.shape, cut.location_of(place), cut.print_of(place))
-}
-
-#[inline(always)]
-fn insert<B: Block>(words: &mut [u64], cut: &Cut, place: Place) -> Inserted {
-    let block = &mut words[range::<B>(cut, place.block)];
-    block::insert::<B>(block, &cut.shape, cut.location_of(place), cut.print_of(place))
-}
-
-#[inline(always)]
-fn remove<B: Block>(words: &mut [u64], cut: &Cut, place: Place) -> Removed {
-    let block = &mut words[range::<B>(cut, place.block)];
-    block::remove::<B>(block, &cut.shape, cut.location_of(place), cut.print_of(place))
-}
-
-#[inline(always)]
-fn spot<B: Block>(words: &[u64], cut: &Cut, block: u64, location: u32) -> Spot {
-    B::spot(&words[range::<B>(cut, block)], &cut.shape, location)
-}
-
-#[inline(always)]
-fn highest<B: Block>(words: &[u64], cut: &Cut, block: u64) -> Option<Spot> {
-    block::highest::<B>(&words[range::<B>(cut, block)], &cut.shape)
-}
-
-#[inline(always)]
-fn lowest_behind<B: Block>(words: &[u64], cut: &Cut, block: u64) -> Option<(u32, u32)> {
-    block::lowest_behind::<B>(&words[range::<B>(cut, block)], &cut.shape)
-}
-
-#[inline(always)]
-fn remove_cell<B: Block>(words: &mut [u64], cut: &Cut, block: u64, spot: &Spot, at: u32) {
-    B::close(&mut words[range::<B>(cut, block)], &cut.shape, spot, at);
-}
-
-#[inline(always)]
-fn find_many<B: Block>(
-    words: &[u64],
-    cut: &Cut,
-    digests: &[Digest],
-    answers: &mut [bool],
-    from: usize,
-) -> Option<(usize, Place)> {
-    let answers = &mut answers[..digests.len()];
-    for number in from..digests.len() {
-        if let Some(&next) = digests.get(number + AHEAD) {
-            fetch(words, cut, next);
-        }
-        let place = cut.place(digests[number]);
-        match find::<B>(words, cut, place) {
-            Some(here) => answers[number] = here,
-            None => return Some((number, place)),
-        }
-    }
-    None
-}
-
-#[inline(always)]
-fn insert_many<B: Block>(
-    words: &mut [u64],
-    cut: &Cut,
-    digests: &[Digest],
-    from: usize,
-) -> Option<(usize, Place, Inserted)> {
-    for number in from..digests.len() {
-        if let Some(&next) = digests.get(number + AHEAD) {
-            fetch(words, cut, next);
-        }
-        let place = cut.place(digests[number]);
-        let inserted = insert::<B>(words, cut, place);
-        if !matches!(inserted, Inserted::Here(_)) {
-            return Some((number, place, inserted));
-        }
-    }
-    None
-}
-
-#[inline(always)]
-fn remove_many<B: Block>(
-    words: &mut [u64],
-    cut: &Cut,
-    digests: &[Digest],
-    from: usize,
-) -> Option<(usize, Place, Removed)> {
-    for number in from..digests.len() {
-        if let Some(&next) = digests.get(number + AHEAD) {
-            fetch(words, cut, next);
-        }
-        let place = cut.place(digests[number]);
-        let removed = remove::<B>(words, cut, place);
-        if removed != Removed::Here {
-            return Some((number, place, removed));
-        }
-    }
-    None
 }

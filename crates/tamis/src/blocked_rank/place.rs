@@ -86,6 +86,12 @@ impl Cut {
         place.rest & self.shape.mask
     }
 
+    /// The location of a place in its block, and its fingerprint.
+    #[inline(always)]
+    pub(super) fn cell(&self, place: Place) -> (u32, u64) {
+        (self.location_of(place), self.print_of(place))
+    }
+
     /// The location of a place among those of all blocks.
     #[inline(always)]
     pub(super) fn location(&self, place: Place) -> u64 {

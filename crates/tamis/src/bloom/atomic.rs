@@ -2,7 +2,7 @@
 
 use super::params::{BlockedParams, BloomParams};
 use super::{BlockedBloom, Bloom, looked_at};
-use crate::bits::{AHEAD, AtomicWords, BitVec, Line, Tally};
+use crate::bits::{AtomicWords, BitVec, Line, Tally, fetch_all_ahead};
 use crate::digest::Digest;
 use crate::filter::Filter;
 use crate::key::Key;
@@ -163,14 +163,10 @@ impl<P: Layout> Atomic<P> {
     /// Inserts many digests. If many threads insert, batches are much quicker: the shared number
     /// of keys is written once a batch.
     pub fn insert_many(&self, digests: &[Digest]) {
-        for digests in digests.chunks(AHEAD) {
-            for &digest in digests {
-                self.prefetch(digest);
-            }
-            for &digest in digests {
-                self.set(digest);
-            }
-        }
+        let fetch = |_: &(), digest| self.prefetch(digest);
+        fetch_all_ahead(&mut (), digests, fetch, |(), _, digest| {
+            self.set(digest);
+        });
         self.inserted.add(digests.len() as u64);
     }
 

@@ -216,7 +216,7 @@ fn write_moves(moves: &Moves, shape: Shape) -> (Vec<u8>, Vec<u8>) {
     };
     let mut gone = Vec::new();
     let put = |out: &mut Vec<u8>, entries: &[Entry]| {
-        put_entries(out, || entries.iter().copied(), universe, value_bits);
+        put_entries(out, || entries.iter().copied(), entries.len() as u64, universe, value_bits);
     };
     if let Some(positions) = &moves.gone {
         gone.push(1);

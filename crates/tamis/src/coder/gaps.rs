@@ -118,15 +118,53 @@ pub(super) fn decode(payload: &[u8], words: &mut [u64], bits: u64, ones: u64) ->
 ///
 /// If the numbers are not sorted, below `universe` and as many as `count` says.
 pub fn encode_sorted(count: u64, values: impl Iterator<Item = u64>, universe: u64) -> Vec<u8> {
-    let code = Golomb::new(count, universe);
-    let mut writer = Writer::new(code.most_bits(count, universe));
-    let mut last = 0;
-    values.for_each(|value| {
-        assert!(value >= last, "the numbers must be sorted");
-        writer.gap(&code, value - last);
-        last = value;
-    });
-    writer.finish()
+    let mut writer = SortedWriter::new(count, universe);
+    values.for_each(|value| writer.put(value));
+    assert_eq!(writer.written, count, "as many numbers as were announced");
+    writer.writer.finish()
+}
+
+/// Codes sorted numbers whose number is known only in the end. Numbers may be equal.
+pub(crate) struct SortedWriter {
+    code: Golomb,
+    writer: Writer,
+    universe: u64,
+    last: u64,
+    written: u64,
+}
+
+impl SortedWriter {
+    /// A writer of about `count` numbers below `universe`.
+    pub(crate) fn new(count: u64, universe: u64) -> Self {
+        let code = Golomb::new(count, universe);
+        let writer = Writer::new(code.most_bits(count, universe));
+        Self { code, writer, universe, last: 0, written: 0 }
+    }
+
+    /// Adds a number.
+    ///
+    /// # Panics
+    ///
+    /// If it is below the one before.
+    #[inline]
+    pub(crate) fn put(&mut self, value: u64) {
+        assert!(value >= self.last, "the numbers must be sorted");
+        self.writer.gap(&self.code, value - self.last);
+        self.last = value;
+        self.written += 1;
+    }
+
+    /// How many numbers were added.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// What [`encode_sorted`] returns for these numbers; `None` if there were so many more or
+    /// fewer than was thought that they have another code.
+    pub(crate) fn finish(self) -> Option<Vec<u8>> {
+        let code = Golomb::new(self.written, self.universe);
+        (code.m == self.code.m).then(|| self.writer.finish())
+    }
 }
 
 /// Reads the numbers that [`encode_sorted`] coded, one after the other, so that the caller need

@@ -73,8 +73,8 @@ impl Golomb {
     }
 }
 
-/// Writes codes to memory that is allocated beforehand, for the most bits they can take, so that
-/// every code is one unaligned store.
+/// Writes codes to memory that is allocated beforehand, for as many bits as they should take, so
+/// that every code is one unaligned store.
 pub(super) struct Writer {
     bytes: Vec<u8>,
     /// The byte that `pending` starts at.
@@ -85,8 +85,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(most_bits: u64) -> Self {
-        Self { bytes: vec![0; (most_bits / 8) as usize + 16], at: 0, pending: 0, held: 0 }
+    pub(super) fn new(bits: u64) -> Self {
+        Self { bytes: vec![0; (bits / 8) as usize + 16], at: 0, pending: 0, held: 0 }
     }
 
     #[inline]
@@ -124,6 +124,9 @@ impl Writer {
     fn put(&mut self, value: u64, width: u32) {
         self.pending |= value << self.held;
         self.held += width;
+        if self.at + 8 > self.bytes.len() {
+            self.grow();
+        }
         self.bytes[self.at..self.at + 8].copy_from_slice(&self.pending.to_le_bytes());
         let whole = self.held / 8;
         self.at += whole as usize;
@@ -131,6 +134,11 @@ impl Writer {
         // left.
         self.pending = self.pending.checked_shr(whole * 8).unwrap_or(0);
         self.held %= 8;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.bytes.resize(2 * self.bytes.len(), 0);
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {

@@ -11,7 +11,7 @@ use core::iter;
 pub(crate) use self::overflow::Overflow;
 
 use crate::bits::BitReader;
-use crate::coder::gaps::Sorted;
+use crate::coder::gaps::{Sorted, SortedWriter};
 use crate::coder::numbers;
 use crate::spec::{Budget, Invalid, WireError};
 
@@ -57,30 +57,44 @@ pub(crate) fn common_universe(a: u64, b: u64) -> Option<(u32, u32)> {
 
 /// Adds entries in order: identities as gaps, values of `value_bits` bits, counts. What is in
 /// several times is written twice, and its count follows behind all of them if it is above two:
-/// that takes fewer bits than to say which are in twice. Entries are listed anew for each of
-/// these, so that nothing holds them all. Returns how many there are.
+/// that takes fewer bits than to say which are in twice. Returns how many entries there are.
+///
+/// `about` says how many identities are written, more or less. If the code depends on the
+/// difference, and for values, entries are listed anew, so that nothing holds them all.
 pub(crate) fn put_entries<I: Iterator<Item = Entry>>(
     out: &mut Vec<u8>,
     entries: impl Fn() -> I,
+    about: u64,
     universe: u64,
     value_bits: u32,
 ) -> u64 {
-    let (mut count, mut several) = (0, Several::default());
-    entries().for_each(|entry| {
-        count += 1;
-        if entry.count > 1 {
-            several.push(entry.count - 1);
+    let mut written = about;
+    let (identities, several) = loop {
+        let mut identities = SortedWriter::new(written, universe);
+        let mut several = Several::default();
+        entries().for_each(|entry| {
+            identities.put(entry.identity);
+            if entry.count > 1 {
+                identities.put(entry.identity);
+                several.push(entry.count - 1);
+            }
+        });
+        written = identities.written();
+        if let Some(identities) = identities.finish() {
+            break (identities, several);
         }
-    });
-    let written = || entries().flat_map(|one| iter::repeat_n(one, 1 + usize::from(one.count > 1)));
-    let identities = written().map(|entry| entry.identity);
-    numbers::put_sorted(out, count + several.len, identities, universe);
+    };
+    numbers::put(out, written);
+    if written > 0 {
+        numbers::put_bytes(out, &identities);
+    }
     if value_bits > 0 {
-        numbers::put_fields(out, written().map(|entry| entry.value), value_bits);
+        let twice = |one: Entry| iter::repeat_n(one.value, 1 + usize::from(one.count > 1));
+        numbers::put_fields(out, entries().flat_map(twice), value_bits);
     }
     numbers::put(out, several.len);
     several.put(out);
-    count
+    written - several.len
 }
 
 /// Bytes of memory that an entry takes.

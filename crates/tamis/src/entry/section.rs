@@ -21,17 +21,17 @@ pub(crate) const IDENTITIES: u8 = 2;
 /// The error for a list that no table would write.
 pub(crate) const LIST_ORDER: Invalid = Invalid("the overflow is not in order");
 
-/// All entries of a table, packed; the table itself takes `table_bytes` bytes of memory. Also
-/// returns how many entries there are.
+/// All entries of a table, packed: `about` of them, more or less. The table itself takes
+/// `table_bytes` bytes of memory. Also returns how many entries there are.
 pub(crate) fn pack<'a, I: Iterator<Item = Entry>>(
     role: u8,
-    entries: impl Fn() -> I,
+    (entries, about): (impl Fn() -> I, u64),
     universe: u64,
     value_bits: u32,
     table_bytes: u64,
 ) -> (Payload<'a>, u64) {
     let mut bytes = Vec::new();
-    let count = put_entries(&mut bytes, entries, universe, value_bits);
+    let count = put_entries(&mut bytes, entries, about, universe, value_bits);
     (Payload::packed(role, bytes, table_bytes), count)
 }
 

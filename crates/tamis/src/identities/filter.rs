@@ -274,7 +274,9 @@ impl<T: Table> Stored for Identities<T> {
     fn pack(&self, _: impl Into<Packing>) -> Encoded<'_> {
         let params = self.table.params();
         let (universe, values) = (T::universe(&params), T::value_bits(&params));
-        let (entries, bytes) = (|| self.table.entries(), T::decoded_bytes(&params));
+        // Identities that are in three times or more, which take more cells than two, are few.
+        let entries = (|| self.table.entries(), self.table.used());
+        let bytes = T::decoded_bytes(&params);
         let (packed, count) = section::pack(section::IDENTITIES, entries, universe, values, bytes);
         let packed = self.frame(vec![packed]);
         if !T::TRIMS || packed.len() <= T::least_trimmed(&params, count) {

@@ -9,7 +9,7 @@ mod filter;
 
 use alloc::vec::Vec;
 
-use crate::bits::{AHEAD, OutOfMemory};
+use crate::bits::{OutOfMemory, fetch_ahead, fetch_all_ahead};
 use crate::digest::Digest;
 use crate::entry::{Entry, Overflow};
 use crate::filter::{Count, Filter, Remove};
@@ -168,40 +168,25 @@ pub trait Table: Clone + core::fmt::Debug {
 
     /// Writes to `answers` whether each of `digests` is in. Both slices have the same length.
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        for (digests, answers) in digests.chunks(AHEAD).zip(answers.chunks_mut(AHEAD)) {
-            for &digest in digests {
-                self.prefetch(digest);
-            }
-            for (answer, &digest) in answers.iter_mut().zip(digests) {
-                *answer = self.contains(self.place(digest));
-            }
-        }
+        let fetch = |_: &_, digest| self.prefetch(digest);
+        fetch_all_ahead(answers, digests, fetch, |answers, number, digest| {
+            answers[number] = self.contains(self.place(digest));
+        });
     }
 
     /// Inserts `digests`. The error says how many went in before it.
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
-        for (chunk, digests) in digests.chunks(AHEAD).enumerate() {
-            for &digest in digests {
-                self.prefetch(digest);
-            }
-            for (at, &digest) in digests.iter().enumerate() {
-                self.insert(self.place(digest), 0).map_err(|full| (chunk * AHEAD + at, full))?;
-            }
-        }
-        Ok(())
+        fetch_ahead(self, digests, Self::prefetch, |table, number, digest| {
+            table.insert(table.place(digest), 0).map(drop).map_err(|full| (number, full))
+        })
     }
 
     /// Removes one occurrence of each of `digests`, and returns how many were removed.
     fn remove_many(&mut self, digests: &[Digest]) -> u64 {
         let mut removed = 0;
-        for digests in digests.chunks(AHEAD) {
-            for &digest in digests {
-                self.prefetch(digest);
-            }
-            for &digest in digests {
-                removed += u64::from(self.remove(self.place(digest), None).is_ok());
-            }
-        }
+        fetch_all_ahead(self, digests, Self::prefetch, |table, _, digest| {
+            removed += u64::from(table.remove(table.place(digest), None).is_ok());
+        });
         removed
     }
 

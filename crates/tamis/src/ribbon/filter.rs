@@ -155,7 +155,7 @@ impl Stored for Ribbon {
     type Params = RibbonParams;
     const CAN: &'static [Operation] = &[];
     const REASON: &'static str =
-        "the least memory of all from two thousand keys on, built once in 0.2 s for a million";
+        "the least memory of all above a thousand keys, built once in 0.2 s for a million";
 
     fn least(goal: &Goal) -> Result<RibbonParams, PlanError> {
         model::plan(goal)

@@ -112,8 +112,7 @@ impl Blocks {
     }
 
     pub(super) fn count(&self, place: Place) -> u64 {
-        let (location, print) = (self.cut.location_of(place), self.cut.print_of(place));
-        block::count::<Any>(self.block(place.block), self.shape(), location, print)
+        block::count::<Any>(self.block(place.block), self.shape(), self.cut.cell(place))
             .unwrap_or_else(|| self.back.count(self.behind(place)))
     }
 

@@ -1,0 +1,17 @@
+"""Filters in the memory of a GPU, for arrays of CuPy, PyTorch, JAX or Numba that are there too.
+
+    from tamis import gpu
+
+    seen = gpu.Filter(cupy_array, rate=0.001)     # keys that are on the GPU
+    answers = cupy.asarray(seen.contains(other))  # no copies either way
+    seen.to_cpu().save("seen.tamis")              # the same bytes as a tamis.Filter
+
+Importing this needs no GPU; the first filter does (`DeviceError` says what is missing).
+"""
+
+from ._tamis import DeviceError
+from ._tamis import GpuArray as Array
+from ._tamis import GpuFilter as Filter
+from ._tamis import _give_back as give_back
+
+__all__ = ["Array", "DeviceError", "Filter", "give_back"]
