@@ -2,6 +2,7 @@
 //! `tamis server` needs. The crates that do this bring an eighth of the released binary with them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -131,12 +132,9 @@ impl Cluster {
         let mut place = self.places.get(key).unwrap_or(&self.seed).clone();
         let mut asking = false;
         for _ in 0..TRIES {
-            let connection = match self.connections.get_mut(&place) {
-                Some(connection) => connection,
-                None => {
-                    let connection = Connection::open(&place)?;
-                    self.connections.entry(place.clone()).or_insert(connection)
-                }
+            let connection = match self.connections.entry(place.clone()) {
+                Entry::Occupied(open) => open.into_mut(),
+                Entry::Vacant(none) => none.insert(Connection::open(&place)?),
             };
             if asking {
                 let _ = connection.ask(&[b"ASKING"])?;

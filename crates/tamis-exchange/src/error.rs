@@ -27,7 +27,8 @@ pub enum Error {
     },
     /// There is no such set.
     #[error(
-        "{place}: no set is published here; publish one with `tamis publish`, or check the name"
+        "{place}: no set is published here; publish one with `tamis publish`, or check the name{}",
+        scheme(.place)
     )]
     NoSet {
         /// Where its manifest would be.
@@ -135,6 +136,14 @@ impl Error {
         matches!(self, Self::Status { status: 404 | 410, .. })
             || matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
+}
+
+/// What may be wrong with the address of a folder.
+fn scheme(place: &str) -> &'static str {
+    if place.contains("://") {
+        return "";
+    }
+    " (the address of a web server begins with http:// or https://)"
 }
 
 /// What to do about a status.

@@ -21,7 +21,7 @@ use crate::store::{self, Source};
 use crate::table::{self, Row, Table};
 
 /// Manifests that were signed further in the future are refused.
-const CLOCKS_DIFFER: u64 = 300;
+pub(crate) const CLOCKS_DIFFER: u64 = 300;
 
 /// Keeps a filter current.
 ///

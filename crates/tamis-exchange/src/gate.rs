@@ -139,10 +139,7 @@ impl Gate {
         }
         let key = self.pattern.key(uri.path())?;
         let current = self.live.load();
-        let signed = current.as_ref().map(|current| current.manifest.time).unwrap_or_default();
-        let age = now.duration_since(SystemTime::UNIX_EPOCH + Duration::from_secs(signed));
-        // A publisher whose clock is ahead signs in the future.
-        let left = self.max_age.checked_sub(age.unwrap_or_default());
+        let left = current.as_ref().and_then(|held| self.max_age.checked_sub(held.age(now)));
         let (Some(current), Some(left)) = (current, left) else {
             self.counts.unfiltered.fetch_add(1, Ordering::Relaxed);
             return None;

@@ -1,6 +1,7 @@
 //! The filter that a follower holds, for readers.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
 use tamis::{AnyFilter, Digest, Filter, Key};
@@ -18,6 +19,13 @@ pub struct Current {
 }
 
 impl Current {
+    /// How long ago it was signed. (A publisher whose clock is ahead signs in the future: then it
+    /// is no time at all.)
+    pub fn age(&self, now: SystemTime) -> Duration {
+        let signed = SystemTime::UNIX_EPOCH + Duration::from_secs(self.manifest.time);
+        now.duration_since(signed).unwrap_or_default()
+    }
+
     /// Whether `key` is probably present: an absent key passes at the rate of the manifest.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.contains_digest(self.filter.hasher().digest(key))

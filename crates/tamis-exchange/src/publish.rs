@@ -16,6 +16,7 @@ use std::time::{Duration, SystemTime};
 use tamis::{AnyFilter, Delta, DeltaError, Digest, Effort, Filter, Limits};
 
 use crate::error::Error;
+use crate::follow::CLOCKS_DIFFER;
 use crate::key::SecretKey;
 use crate::manifest::{self, Manifest};
 use crate::object::Object;
@@ -119,13 +120,16 @@ impl Publisher {
         }
         let _lock = self.store.lock()?;
         let head = self.head()?;
-        let mut next = self.next(head.as_ref(), filter)?;
         let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let mut next = self.next(head.as_ref(), filter, seconds)?;
         let manifest = Manifest {
             epoch: next.epoch,
             version: next.version,
-            // A clock that was set back must not make followers see an older manifest.
-            time: head.as_ref().map_or(seconds, |head| seconds.max(head.manifest.time)),
+            // Of one version followers take only later manifests.
+            time: head.as_ref().map_or(seconds, |head| match head.manifest {
+                Manifest { version, time, .. } if version == next.version => seconds.max(time),
+                _ => seconds,
+            }),
             wait: u32::try_from(self.wait.as_secs()).unwrap_or(u32::MAX),
             keys: filter.keys(),
             rate: filter.rate(),
@@ -174,14 +178,17 @@ impl Publisher {
         Ok(Some(Head { manifest, table, tagged }))
     }
 
-    /// The version with the content of `filter`. Its objects are written.
-    fn next(&self, head: Option<&Head>, filter: &AnyFilter) -> Result<Next, Error> {
+    /// The version with the content of `filter`, to be signed at the time `seconds`. Its objects
+    /// are written.
+    fn next(&self, head: Option<&Head>, filter: &AnyFilter, seconds: u64) -> Result<Next, Error> {
         let Some(Head { manifest, table, .. }) = head else {
             return self.begin(1, 1, filter, None);
         };
         let (epoch, from) = (manifest.epoch, manifest.version);
         let is_whole = table.path(None, from).is_some();
-        if manifest.content == filter.content_id() && is_whole {
+        // Nobody takes what was signed by a clock that is far ahead. A new version mends that.
+        let is_early = manifest.time > seconds + CLOCKS_DIFFER;
+        if manifest.content == filter.content_id() && is_whole && !is_early {
             let (newest, table) = (manifest.newest, table.clone());
             return Ok(Next { epoch, version: from, newest, table, new_epoch: None });
         }

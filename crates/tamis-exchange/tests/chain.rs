@@ -5,30 +5,58 @@
 #[path = "../examples/followers/run.rs"]
 mod run;
 
-use run::Run;
+use run::{Paid, Run, Which};
 
 /// Bytes of a manifest.
 const MANIFEST: u64 = 192;
 
+/// What followers pay at every distance. scripts/long has more versions.
+fn paid(keys: u64, share: f64, which: Which) -> Paid {
+    let versions = std::env::var("TAMIS_CHAIN_VERSIONS").map_or(80, |text| text.parse().unwrap());
+    let run =
+        Run { keys, share, which, versions, followers: 2, distances: (1..versions).collect() };
+    let paid = run.run();
+    assert_eq!(paid.far.len() as u64, versions - 1);
+    let (worst, far) = paid.worst();
+    eprintln!(
+        "{keys} keys, {share} of them replaced ({which:?}), {versions} versions: at worst {worst:.3} \
+         of what it may pay, {far:?}; {:.3} with the table; snapshot {}",
+        paid.worst_in_all(),
+        paid.snapshot
+    );
+    for far in &paid.far {
+        // Rows of at most 24 bytes: 32 steps and their longer ones, leaps to the newest, and all
+        // steps that leaps start from.
+        let rows = match far.behind {
+            1 => 0,
+            2..=32 => 32 * 9 / 8 + 40,
+            _ => (versions + 128) * 9 / 8 + 40,
+        };
+        assert!(far.beside <= MANIFEST + 60 + 24 * rows, "{far:?}");
+    }
+    paid
+}
+
 #[test]
 fn followers_pay_little_more_than_a_direct_delta() {
-    let run =
-        Run { keys: 50_000, share: 0.01, versions: 80, followers: 2, distances: (1..80).collect() };
-    let paid = run.run();
-    // A manifest, the header of a delta, and 25 bits for every replaced key.
-    let most = paid.bytes.iter().max().unwrap();
-    assert!(*most < MANIFEST + 250 + run.keys / 100 * 25 / 8, "{most}");
-    // The table, which does not grow with the keys, may take as much as here: two parts of at most
-    // 24 bytes a row. With a million keys everything is within the bound (examples/followers).
-    let table = |behind: u64| match behind {
-        1 => 0,
-        2..=32 => 24 * (32 * 9 / 8 + 32 + 2),
-        _ => 24 * ((80 + 128) * 9 / 8 + 32 + 2),
-    };
-    for far in &paid.far {
-        let most = (1.3 * far.direct as f64).min(paid.snapshot as f64) as u64;
-        let beside = MANIFEST + table(far.behind);
-        assert!(far.bytes <= most + beside, "{far:?}, snapshot {}", paid.snapshot);
+    for (keys, share) in [(50_000, 0.01), (20_000, 0.001)] {
+        let paid = paid(keys, share, Which::Oldest);
+        // A manifest, the header of a delta, and 25 bits for every replaced key; 32 where they are
+        // few among many.
+        let most = paid.bytes.iter().max().unwrap();
+        let bits = if share < 0.005 { 32.0 } else { 25.0 };
+        let replaced = (keys as f64 * share * bits / 8.0) as u64;
+        assert!(*most < MANIFEST + 250 + replaced, "{most}");
+        assert!(paid.worst().0 <= 1.0, "{:?}", paid.worst());
     }
-    assert_eq!(paid.far.len(), 79);
+}
+
+/// The worst for deltas: each version replaces the keys of the one before, so that a direct delta
+/// over many versions is as small as that of one step, and a path of several is not.
+#[test]
+fn followers_pay_no_more_than_a_snapshot_whatever_is_replaced() {
+    let paid = paid(20_000, 0.01, Which::Newest);
+    for far in &paid.far {
+        assert!(far.bytes - far.beside <= paid.snapshot, "{far:?}, snapshot {}", paid.snapshot);
+    }
 }

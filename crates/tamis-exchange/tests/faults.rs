@@ -6,6 +6,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -27,6 +28,8 @@ struct Memory {
 
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
+/// More requests than a publisher makes.
+const STOPS: u64 = 40;
 /// How many sorts of faults there are.
 const FAULTS: u64 = 6;
 
@@ -34,12 +37,20 @@ const FAULTS: u64 = 6;
 #[derive(Default)]
 struct Faults {
     left: Mutex<Option<(u64, u64)>>,
+    /// Whether it has failed since the fault was set.
+    struck: AtomicBool,
     random: Mutex<Cell<u64>>,
 }
 
 impl Faults {
     /// The fault of this request, if it has one.
     fn next(&self) -> Option<u64> {
+        let fault = self.count_down();
+        self.struck.fetch_or(fault.is_some(), Ordering::Relaxed);
+        fault
+    }
+
+    fn count_down(&self) -> Option<u64> {
         let mut left = self.left.lock().unwrap();
         match &mut *left {
             Some((0, fault)) if *fault < FAULTS => {
@@ -58,6 +69,7 @@ impl Faults {
     }
 
     fn set(&self, fault: Option<(u64, u64)>) {
+        self.struck.store(false, Ordering::Relaxed);
         *self.left.lock().unwrap() = fault;
     }
 
@@ -245,8 +257,8 @@ impl Trial {
 
 #[test]
 fn no_fault_makes_a_follower_show_what_was_not_signed() {
-    let mut steps = 0;
-    // scripts/long has more.
+    let (mut steps, mut hostile) = (0, 0);
+    // scripts/hostile has more.
     let seeds = std::env::var("TAMIS_FAULT_SEEDS").map_or(20, |seeds| seeds.parse().unwrap());
     for seed in 0..seeds {
         let mut trial = Trial::new(seed);
@@ -262,13 +274,14 @@ fn no_fault_makes_a_follower_show_what_was_not_signed() {
             let is_faulty = faults.random(3) == 0;
             faults.set(is_faulty.then(|| (faults.random(12) as u64, 0)));
             let _ = trial.publish();
+            hostile += u64::from(faults.struck.load(Ordering::Relaxed));
             for (number, held) in held.iter_mut().enumerate() {
                 let fault = (faults.random(4) as u64, faults.random(2 * FAULTS as usize) as u64);
                 faults.set((faults.random(2) == 0).then_some(fault));
                 *held = match number {
                     0 => trial.step(&mut near, *held),
                     1 if round % 8 == 0 => trial.step(&mut far, *held),
-                    1 => *held,
+                    1 => continue,
                     _ if seed % 4 > 0 => continue,
                     _ => match trial.follower().file(&file) {
                         Ok(mut opened) => trial.step(&mut opened, *held).max(*held),
@@ -276,6 +289,7 @@ fn no_fault_makes_a_follower_show_what_was_not_signed() {
                     },
                 };
                 steps += 1;
+                hostile += u64::from(faults.struck.load(Ordering::Relaxed));
             }
             faults.set(None);
         }
@@ -287,13 +301,14 @@ fn no_fault_makes_a_follower_show_what_was_not_signed() {
             assert_eq!(trial.step(follower, 0), newest);
         }
     }
-    eprintln!("{steps} steps among faults");
-    assert!(steps > 50 * seeds);
+    eprintln!("hostile runs: {hostile}, of {steps} steps of followers and {} versions", 40 * seeds);
+    assert!(steps > 50 * seeds && hostile > 15 * seeds, "{hostile} of {steps}");
 }
 
 #[test]
 fn a_publisher_that_stops_anywhere_leaves_the_version_before() {
-    for stop in 0..40 {
+    eprintln!("hostile runs: {STOPS}, each a publisher that stops");
+    for stop in 0..STOPS {
         let mut trial = Trial::new(stop);
         (0..12).for_each(|_| trial.publish().unwrap());
         let before = *trial.signed.keys().last().unwrap();
@@ -362,6 +377,32 @@ fn old_forged_and_foreign_manifests_are_refused() {
         assert!(matches!(foreign(name, key).step(at(9)), Err(Error::Signature(_))));
     }
     assert!(new.step(at(9)).is_ok());
+}
+
+#[test]
+fn a_publisher_whose_clock_was_far_ahead_recovers() {
+    for is_changed in [false, true] {
+        let mut trial = Trial::new(7);
+        trial.publish().unwrap();
+        let mut follower = trial.follower();
+        trial.step(&mut follower, 0);
+        let mut publish = |time: u64, is_changed: bool| {
+            if is_changed {
+                trial.filter.insert_digest(digest(1 << 40)).unwrap();
+            }
+            let filter = AnyFilter::from(trial.filter.clone());
+            (trial.publisher.publish(&filter, at(time)).unwrap().version, filter.content_id())
+        };
+        publish(1 << 30, true);
+        assert!(matches!(follower.step(at(9)), Err(Error::Clock { .. })));
+        let (version, content) = publish(10, is_changed);
+        let step = follower.step(at(10)).unwrap();
+        assert_eq!((step.version, step.age), (version, 0));
+        assert_eq!(follower.live().load().unwrap().filter.content_id(), content);
+        // Within a version the time only rises.
+        let (again, _) = publish(5, false);
+        assert_eq!((again, follower.step(at(10)).unwrap().age), (version, 0));
+    }
 }
 
 #[test]

@@ -289,7 +289,7 @@ impl Trial {
 
 #[test]
 fn hostile_servers_delay_followers_and_do_nothing_else() {
-    // scripts/long has more.
+    // scripts/hostile has more.
     let runs = std::env::var("TAMIS_HOSTILE_RUNS").map_or(90, |runs| runs.parse().unwrap());
     let mut trial = Trial::new();
     let folder = tempfile::tempdir().unwrap();
@@ -325,7 +325,7 @@ fn hostile_servers_delay_followers_and_do_nothing_else() {
             (held, kept) = (newest, newest);
         }
     }
-    eprintln!("{runs} runs; failed: {failed:?}");
+    eprintln!("hostile runs: {}, by two followers of a server; failed: {failed:?}", 2 * runs);
     // Every fault did hinder someone.
     if runs >= 90 {
         let hindered = failed.values().filter(|&&failures| failures > 0).count();

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::bits::{OutOfMemory, SharedBytes};
-use crate::change::{Change, OTHER_KIND, Shape};
+use crate::change::{Change, OTHER_KIND, Resolved, Shape};
 use crate::coder::{self, Effort, Packing};
 use crate::digest::Digest;
 use crate::entry::Entry;
@@ -259,7 +259,15 @@ pub trait Stored: Filter + Clone + Sized {
         None
     }
 
-    /// Changes the content. On an error it may be half changed.
+    /// The content id, and the change with the identities that it removes, if it has only their
+    /// positions. Together, because both take a pass over all that is held.
+    #[doc(hidden)]
+    fn resolve(&self, change: &Change) -> Resolved {
+        let _ = change;
+        (self.content_id(), Ok(None))
+    }
+
+    /// Changes the content, with a change that was resolved. On an error it may be half changed.
     #[doc(hidden)]
     fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
         let _ = change;

@@ -38,8 +38,9 @@ impl Keygen {
             (PathBuf::from(public), key.public().to_text(), PUBLIC),
         ] {
             let file = system::create_new(&path, mode);
-            file.and_then(|mut file| file.write_all(text.as_bytes()))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            file.and_then(|mut file| file.write_all(text.as_bytes())).with_context(|| {
+                format!("cannot write {} (never over a file that is there)", path.display())
+            })?;
         }
         Ok(Outcome::Fine)
     }
@@ -140,7 +141,9 @@ pub(super) fn read_key<K>(
     path: &Path,
     parse: fn(&str) -> Result<K, tamis_exchange::Error>,
 ) -> Result<K> {
-    let text = fs::read_to_string(path);
-    let text = text.with_context(|| format!("cannot read the key {}", path.display()))?;
+    let text = fs::read_to_string(path).with_context(|| {
+        let path = path.display();
+        format!("cannot read the key {path} (tamis keygen makes KEY and KEY.pub)")
+    })?;
     parse(&text).with_context(|| path.display().to_string())
 }

@@ -133,6 +133,8 @@ fn wrong_calls_say_what_to_do_and_write_nothing() {
     let before = folder.names();
     let run = |args: &[&str], words: &[&str]| folder.run(args).refused(words);
     run(&follow("sets/none", "new"), &["no set is published here", "tamis publish"]);
+    run(&follow("localhost:8000/none", "new"), &["no set is published here", "http://"]);
+    run(&follow("http://127.0.0.1:1/none", "new"), &["refused", "is the address right"]);
     run(&follow("http://127.0.0.1:9/words", "new"), &["127.0.0.1:9/words"]);
     run(&follow("ftp://127.0.0.1/words", "new"), &["ftp is not supported"]);
     run(&follow("http://127.0.0.1", "new"), &["the name of a set"]);
@@ -141,7 +143,7 @@ fn wrong_calls_say_what_to_do_and_write_nothing() {
     run(&with("other.pub"), &["signed with another key"]);
     run(&with("k"), &["a secret key", ".pub"]);
     run(&with("keys"), &["not a public key", "keygen"]);
-    run(&with("nowhere"), &["cannot read the key nowhere"]);
+    run(&with("nowhere"), &["cannot read the key nowhere", "tamis keygen"]);
     run(&["follow", "sets/words", "-o", "new", "--unsigned", "--once"], &["give the publisher"]);
     run(&["follow", "sets/words", "-o", "new", "--once"], &["--key"]);
     run(&["publish", "sets", "f", "--name", "words", "--sign", "other"], &["another key"]);
@@ -149,7 +151,7 @@ fn wrong_calls_say_what_to_do_and_write_nothing() {
     run(&["publish", "sets", "f", "--name", "a/b", "--sign", "k"], &["name \"a/b\""]);
     run(&["publish", "sets", "f", "--name", "words", "--sign", "k.pub"], &["secret key"]);
     run(&["publish", "sets", "keys", "--name", "words", "--sign", "k"], &["not a tamis file"]);
-    run(&["keygen", "-o", "k"], &["cannot write k"]);
+    run(&["keygen", "-o", "k"], &["cannot write k", "never over a file"]);
     assert_eq!(folder.names(), before);
     let mut manifest = folder.read("sets/words/manifest");
     manifest[8] = 2;

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use super::CacheDigest;
 use crate::error::Error;
 use crate::follow::{Follower, Step};
+use crate::live::Live;
 
 /// Between the parts of an answer. Squid 5 damages a digest whose header and array it reads at
 /// once (squid-cache/squid, pull request 2254).
@@ -23,31 +24,58 @@ const MOST_REQUEST: u64 = 1 << 16;
 ///
 /// A Squid with `cache_peer b.example.org sibling 3128 0 no-query
 /// digest-url=http://127.0.0.1:4827/b` asks it for the digest of its peer b.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Agent {
-    digests: Arc<RwLock<HashMap<String, Arc<CacheDigest>>>>,
+    peers: Arc<RwLock<HashMap<String, Peer>>>,
+    max_age: Duration,
+}
+
+/// What a peer has.
+#[derive(Debug)]
+struct Peer {
+    digest: Arc<CacheDigest>,
+    /// The set that it was made of. Its manifest says when it was last signed.
+    live: Live,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self { peers: Arc::default(), max_age: Duration::from_secs(3600) }
+    }
 }
 
 impl Agent {
+    /// Serves no digest whose set was signed longer ago; an hour unless said otherwise. Squid
+    /// takes a 404 for a peer without a digest, and asks it for nothing until there is one.
+    #[must_use]
+    pub fn max_age(mut self, age: Duration) -> Self {
+        self.max_age = age;
+        self
+    }
+
     /// Takes the newest version of a peer's set, if there is a new one, and serves it as `name`.
     pub fn follow(&self, name: &str, peer: &mut Follower, now: SystemTime) -> Result<Step, Error> {
         let step = peer.step(now)?;
-        let is_served = || self.digest(name).is_some();
-        if let Some(current) = peer.live().load().filter(|_| step.is_new || !is_served()) {
+        let live = peer.live();
+        let is_known = || self.peers.read().is_ok_and(|peers| peers.contains_key(name));
+        if let Some(current) = live.load().filter(|_| step.is_new || !is_known()) {
             let digest = Arc::new(CacheDigest::from_filter(&current.filter)?);
-            let mut digests = self.digests.write().unwrap_or_else(PoisonError::into_inner);
-            digests.insert(name.to_owned(), digest);
+            let mut peers = self.peers.write().unwrap_or_else(PoisonError::into_inner);
+            peers.insert(name.to_owned(), Peer { digest, live });
         }
         Ok(step)
     }
 
-    /// What is served as `name`.
-    pub fn digest(&self, name: &str) -> Option<Arc<CacheDigest>> {
-        let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
-        digests.get(name).cloned()
+    /// What is served as `name` at the time `now`, and how long it may be served then.
+    pub fn digest(&self, name: &str, now: SystemTime) -> Option<(Arc<CacheDigest>, Duration)> {
+        let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
+        let peer = peers.get(name)?;
+        let left = self.max_age.checked_sub(peer.live.load()?.age(now))?;
+        Some((peer.digest.clone(), left))
     }
 
-    /// Answers requests until the listener fails. Answers may be kept for `age`.
+    /// Answers requests until the listener fails. Answers may be kept for `age`, or as long as
+    /// they are served if that is less.
     pub fn serve(&self, listener: &TcpListener, age: Duration) -> io::Result<()> {
         for stream in listener.incoming() {
             let (stream, agent) = (stream?, self.clone());
@@ -74,10 +102,10 @@ impl Agent {
         let path = path
             .split_once("://")
             .map_or(path, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
-        let digest = path.strip_prefix('/').and_then(|name| self.digest(name));
+        let digest = path.strip_prefix('/').and_then(|name| self.digest(name, SystemTime::now()));
         let digest = digest.filter(|_| matches!(method, Some("GET" | "HEAD")));
-        let Some(digest) = digest else {
-            let text = "there is no digest of this name (yet)\n";
+        let Some((digest, left)) = digest else {
+            let text = "there is no digest of this name, not yet or too old a one\n";
             return write!(
                 stream,
                 "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
@@ -90,7 +118,7 @@ impl Agent {
             "HTTP/1.1 200 OK\r\nContent-Type: application/cache-digest\r\nContent-Length: {}\r\n\
              Cache-Control: max-age={}\r\nConnection: close\r\n\r\n",
             digest.header().len() + digest.mask().len(),
-            age.as_secs(),
+            age.min(left).as_secs(),
         )?;
         if method == Some("GET") {
             for part in [&digest.header(), digest.mask()] {

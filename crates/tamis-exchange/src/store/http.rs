@@ -48,7 +48,10 @@ impl Http {
         if let Some(value) = value {
             request = request.header(name, value);
         }
-        request.call().map_err(|error| Error::io(&url)(io::Error::other(error)))
+        request.call().map_err(|error| {
+            let advice = "is the address right, and the server running?";
+            Error::io(&url)(io::Error::other(format!("{error}; {advice}")))
+        })
     }
 }
 

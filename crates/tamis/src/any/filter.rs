@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{AnyParams, Listed, by_kind, each};
 use crate::bits::{OutOfMemory, SharedBytes};
-use crate::change::Change;
+use crate::change::{Change, Resolved};
 use crate::coder::{Effort, Packing};
 use crate::digest::Digest;
 use crate::entry::Entry;
@@ -203,7 +203,13 @@ impl AnyFilter {
         each!(AnyFilter: self, F, filter => filter.diff(F::inside(new)?))
     }
 
-    /// Changes the content. On an error it may be half changed.
+    /// The content id, and the change with the identities that it removes, if it has only their
+    /// positions.
+    pub(crate) fn resolve(&self, change: &Change) -> Resolved {
+        each!(AnyFilter: self, F, filter => filter.resolve(change))
+    }
+
+    /// Changes the content, with a change that was resolved. On an error it may be half changed.
     pub(crate) fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
         each!(AnyFilter: self, F, filter => filter.apply(change))
     }

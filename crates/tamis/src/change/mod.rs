@@ -10,6 +10,7 @@ pub(crate) use self::flips::Flips;
 pub(crate) use self::listed::Listed;
 pub(crate) use self::moves::Moves;
 pub(crate) use self::steps::Steps;
+use crate::wire::ContentId;
 
 /// The change itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,15 +33,21 @@ impl Change {
             (Self::Bits(first), Self::Bits(second)) => Self::Bits(first.then(second)),
             (Self::Counters(first), Self::Counters(second)) => Self::Counters(first.then(second)),
             (Self::Identities(first), Self::Identities(second)) => {
-                let unresolved =
-                    "removed identities are known by position only: resolve the delta first";
-                Self::Identities(first.then(second).ok_or(unresolved)?)
+                Self::Identities(first.then(second).ok_or(UNRESOLVED)?)
             }
             (Self::Listed(first), Self::Listed(second)) => Self::Listed(first.then(second)),
             _ => return Err("the deltas are of different kinds"),
         })
     }
 }
+
+/// The content id of a base, and a change of it with what it removes by identity; without one if
+/// the change says that already.
+pub(crate) type Resolved = (ContentId, Result<Option<Change>, &'static str>);
+
+/// The error for a change that must be resolved first.
+pub(crate) const UNRESOLVED: &str =
+    "removed identities are known by position only: resolve the delta first";
 
 /// The error for a change that is of another kind than the filter.
 pub(crate) const OTHER_KIND: &str = "the delta is for another kind";

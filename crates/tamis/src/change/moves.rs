@@ -77,15 +77,15 @@ impl Moves {
         Some(Self { base_entries: 0, gone: None, removed: Some(removed), inserted })
     }
 
-    /// What is removed, by identity.
-    pub(crate) fn resolve(
-        &mut self,
-        base: impl Iterator<Item = Entry>,
-    ) -> Result<(), &'static str> {
-        if self.removed.is_none() {
-            self.removed = Some(self.named(base)?);
-        }
-        Ok(())
+    /// Whether it says by identity what is removed.
+    pub(crate) fn is_resolved(&self) -> bool {
+        self.removed.is_some()
+    }
+
+    /// What is removed by identity, for a base with these entries, all of which are read.
+    pub(crate) fn resolved(&self, base: impl Iterator<Item = Entry>) -> Result<Self, &'static str> {
+        let removed = Some(self.named(base)?);
+        Ok(Self { removed, ..self.clone() })
     }
 
     fn named(&self, base: impl Iterator<Item = Entry>) -> Result<Vec<Entry>, &'static str> {
@@ -123,15 +123,8 @@ impl Moves {
         (self.removed.as_deref().map_or(gone, sum), sum(&self.inserted))
     }
 
-    /// What is removed and what is inserted, for a base with these entries.
-    pub(crate) fn for_base(
-        &self,
-        base: impl Iterator<Item = Entry>,
-    ) -> Result<(Vec<Entry>, &[Entry]), &'static str> {
-        let removed = match &self.removed {
-            Some(removed) => removed.clone(),
-            None => self.named(base)?,
-        };
-        Ok((removed, &self.inserted))
+    /// What is removed, if it is known by identity, and what is inserted.
+    pub(crate) fn entries(&self) -> (Option<&[Entry]>, &[Entry]) {
+        (self.removed.as_deref(), &self.inserted)
     }
 }

@@ -154,10 +154,7 @@ impl Delta {
     /// Turns the base into the result. Any other filter is refused, and so is a damaged delta: the
     /// filter then stays as it was.
     pub fn apply(&self, filter: &mut AnyFilter) -> Result<(), DeltaError> {
-        let found = filter.content_id();
-        if found != self.base {
-            return Err(DeltaError::Base { wanted: self.base, found });
-        }
+        let resolved = self.resolved(filter)?;
         let params = filter.content_params().into_iter().map(|(_, value)| value);
         if filter.kind() != self.kind || !params.eq(self.params.iter().copied()) {
             return Err(DeltaError::Change(
@@ -166,7 +163,7 @@ impl Delta {
         }
         // On a copy, so that an error leaves the filter as it was.
         let mut copy = filter.clone();
-        copy.apply(&self.change).map_err(DeltaError::Change)?;
+        copy.apply(resolved.as_ref().unwrap_or(&self.change)).map_err(DeltaError::Change)?;
         let found = copy.content_id();
         if found != self.result {
             return Err(DeltaError::Result { wanted: self.result, found });
@@ -190,14 +187,20 @@ impl Delta {
     /// Looks up in `base` the identities that a decoded delta knows by position only, so that it
     /// can be joined with the next one by [`then`](Self::then).
     pub fn resolve(&mut self, base: &AnyFilter) -> Result<(), DeltaError> {
-        let found = base.content_id();
+        if let Some(resolved) = self.resolved(base)? {
+            self.change = resolved;
+        }
+        Ok(())
+    }
+
+    /// The change with identities instead of positions, or nothing if it has them. `base` must be
+    /// what this starts from.
+    fn resolved(&self, base: &AnyFilter) -> Result<Option<Change>, DeltaError> {
+        let (found, resolved) = base.resolve(&self.change);
         if found != self.base {
             return Err(DeltaError::Base { wanted: self.base, found });
         }
-        if let Change::Identities(moves) = &mut self.change {
-            moves.resolve(base.entries().into_iter()).map_err(DeltaError::Change)?;
-        }
-        Ok(())
+        resolved.map_err(DeltaError::Change)
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Counts, Identities, Removes, Table};
 use crate::bits::OutOfMemory;
-use crate::change::{Change, Moves, OTHER_KIND, Shape};
+use crate::change::{Change, Moves, OTHER_KIND, Resolved, Shape, UNRESOLVED};
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
 use crate::entry::{Entry, EntryReader, common_universe, section};
@@ -123,6 +123,31 @@ impl<T: Counts> Count for Identities<T> {
     }
 }
 
+/// The content id of a filter whose entries are given to it.
+struct EntryHasher {
+    hasher: ContentHasher,
+    has_value: bool,
+}
+
+impl EntryHasher {
+    fn new<T: Table>(filter: &Identities<T>) -> Self {
+        let params = T::content_params(&filter.table.params());
+        let values: Vec<u64> = params.iter().map(|&(_, value)| value).collect();
+        let hasher = ContentHasher::new(T::KIND, filter.label.hasher, &values);
+        // Values are part of the content of kinds whose params say how wide a value is.
+        Self { hasher, has_value: values.len() > 1 }
+    }
+
+    #[inline]
+    fn entry(&mut self, entry: &Entry) {
+        self.hasher.number(entry.identity);
+        if self.has_value {
+            self.hasher.number(entry.value);
+        }
+        self.hasher.number(entry.count);
+    }
+}
+
 impl<T: Table> Stored for Identities<T> {
     const KIND: Kind = T::KIND;
     type Params = T::Params;
@@ -235,19 +260,9 @@ impl<T: Table> Stored for Identities<T> {
     /// Covers the universe and the entries in order, not how they are laid out: a filter that
     /// grew has the same content id.
     fn content_id(&self) -> ContentId {
-        let params = T::content_params(&self.table.params());
-        let values: Vec<u64> = params.iter().map(|&(_, value)| value).collect();
-        let mut id = ContentHasher::new(T::KIND, self.label.hasher, &values);
-        // Values are part of the content of kinds whose params say how wide a value is.
-        let has_value = values.len() > 1;
-        self.table.entries().for_each(|Entry { identity, value, count }| {
-            id.number(identity);
-            if has_value {
-                id.number(value);
-            }
-            id.number(count);
-        });
-        id.finish()
+        let mut id = EntryHasher::new(self);
+        self.table.entries().for_each(|entry| id.entry(&entry));
+        id.hasher.finish()
     }
 
     fn encode(&self) -> Encoded<'_> {
@@ -289,10 +304,22 @@ impl<T: Table> Stored for Identities<T> {
         Some(Change::Identities(Moves::between(self.table.entries(), new.table.entries())))
     }
 
+    fn resolve(&self, change: &Change) -> Resolved {
+        match change {
+            Change::Identities(moves) if !moves.is_resolved() => {
+                let mut id = EntryHasher::new(self);
+                let entries = self.table.entries().inspect(|entry| id.entry(entry));
+                let resolved = moves.resolved(entries);
+                (id.hasher.finish(), resolved.map(|moves| Some(Change::Identities(moves))))
+            }
+            _ => (self.content_id(), Ok(None)),
+        }
+    }
+
     fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
         let Change::Identities(moves) = change else { return Err(OTHER_KIND) };
-        let (removed, inserted) = moves.for_base(self.table.entries())?;
-        for entry in removed {
+        let (Some(removed), inserted) = moves.entries() else { return Err(UNRESOLVED) };
+        for &entry in removed {
             self.table.take(entry).map_err(|Absent| "more is removed than is in")?;
         }
         for &entry in inserted {

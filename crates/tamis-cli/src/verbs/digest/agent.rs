@@ -56,6 +56,11 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "TIME", value_parser = numbers::seconds, default_value = "1m")]
     every: u64,
 
+    /// Serve no digest of a peer that was signed longer ago than this; Squid then asks that peer
+    /// for nothing until there is a new one
+    #[arg(long, value_name = "TIME", value_parser = numbers::seconds, default_value = "1h")]
+    max_age: u64,
+
     /// Print a line of JSON for every version that was published or taken
     #[arg(long)]
     json: bool,
@@ -74,7 +79,7 @@ impl Agent {
         }
         let publisher = self.publisher()?;
         let mut peers = self.peers.iter().map(|peer| follow(peer)).collect::<Result<Vec<_>>>()?;
-        let served = Served::default();
+        let served = Served::default().max_age(Duration::from_secs(self.max_age));
         if let Some(address) = &self.listen {
             let listener = TcpListener::bind(address).with_context(|| {
                 format!("cannot listen on {address:?}; write for example 127.0.0.1:4827")
@@ -91,8 +96,18 @@ impl Agent {
             }
             for Peer { name, follower } in &mut peers {
                 match served.follow(name, follower, SystemTime::now()) {
-                    Ok(step) if self.json => show::print(&serde_json::to_string(&step)?)?,
-                    Ok(_) => {}
+                    Ok(step) => {
+                        if self.json {
+                            show::print(&serde_json::to_string(&step)?)?;
+                        }
+                        if step.age > self.max_age {
+                            show::note(&format_args!(
+                                "{name}: signed {} s ago and not served any more: its agent or \
+                                 its Squid stands still",
+                                step.age
+                            ));
+                        }
+                    }
                     Err(error) => {
                         show::complaint(&anyhow::Error::from(error).context(name.clone()));
                     }
