@@ -97,7 +97,7 @@ impl Large {
     fn cost<T>(&self, run: impl FnOnce() -> T) -> (f64, T) {
         let before = self.server.processor_time();
         let result = run();
-        ((self.server.processor_time() - before).as_secs_f64() * 1e3, result)
+        (self.server.processor_time().saturating_sub(before).as_secs_f64() * 1e3, result)
     }
 
     /// A command that moves all bytes.
@@ -255,7 +255,8 @@ fn growth(kind: Kind, megabytes: u64) {
         for (at, add) in [b"BF.ADD".as_slice(), b"TAMIS.ADD"].into_iter().enumerate() {
             let before = server.processor_time();
             client.send(&[add, [b"f".as_slice(), b"aging"][at], &item(number)]);
-            worst[at] = worst[at].max((server.processor_time() - before).as_secs_f64() * 1e3);
+            worst[at] =
+                worst[at].max(server.processor_time().saturating_sub(before).as_secs_f64() * 1e3);
         }
         if number.is_power_of_two() && number >= 1 << 16 {
             println!(

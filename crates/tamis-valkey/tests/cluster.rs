@@ -173,7 +173,8 @@ fn tamis(words: &str, port: u16, lines: &str) -> (Option<i32>, String) {
 }
 
 fn numbers(from: u32, to: u32) -> String {
-    (from..to).map(|number| format!("{number}\n")).collect()
+    let numbers: Vec<String> = (from..to).map(|number| number.to_string()).collect();
+    numbers.join("\n")
 }
 
 /// One filter on three nodes: lines are added, asked for and merged whichever node is named, also
