@@ -48,8 +48,8 @@ fn exchange(pages: u32, bits_per_entry: u8) -> f64 {
 
 /// Bytes that no code can go below on average: the entropy of a digest for someone who knows the
 /// one before, where 1% of the pages was replaced. With c bits a page a bit is clear with the
-/// probability e^(-4/c), and is then set by the new pages with 1 - e^(-0.04/c). As many are cleared
-/// again, because a digest has as many set bits as the one before.
+/// probability e^(-4/c), and is then set by the new pages with 1 - e^(-0.04/c). As many are
+/// cleared again, because a digest has as many set bits as the one before.
 fn entropy(pages: u32, bits_per_entry: u8) -> f64 {
     let load = 4.0 / f64::from(bits_per_entry);
     let clear = (-load).exp();

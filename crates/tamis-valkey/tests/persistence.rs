@@ -227,8 +227,8 @@ fn memory_is_what_was_planned() {
             }
             let used = client.send(&["MEMORY", "USAGE", "f"]).int();
             println!("{kind:?} {reserve}: planned {planned}, used {used}");
-            // The key, and what is beside an array of bits, take 784 bytes; a sorted list takes less
-            // than planned, which is a bound.
+            // The key, and what is beside an array of bits, take 784 bytes; a sorted list takes
+            // less than planned, which is a bound.
             assert!(used <= planned + 1024, "planned {planned}, used {used}");
         }
     }

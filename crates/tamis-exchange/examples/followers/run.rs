@@ -193,8 +193,8 @@ impl Run {
 
 impl Paid {
     /// How much more the worst follower that was away paid for objects than it may, 1 if it paid
-    /// just that: a snapshot, or 1.3 times a delta made for it. Of several deltas the headers count
-    /// once: small ones have little else.
+    /// just that: a snapshot, or 1.3 times a delta made for it. Of several deltas the headers
+    /// count once: small ones have little else.
     pub(crate) fn worst(&self) -> (f64, Far) {
         let of = |far: &Far| {
             let most = (self.snapshot as f64).min(1.3 * far.direct as f64);

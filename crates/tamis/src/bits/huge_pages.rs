@@ -10,33 +10,25 @@ use super::line::{self, Line};
 /// harm.
 const PAGE: usize = 2 << 20;
 
-/// As [`line::zeroed`]; several huge pages are asked for before their first byte is written,
-/// because then it is too late.
+/// As [`line::zeroed`], on huge pages if the system allows. Large memory that it zeroes has no
+/// pages yet, so the advice comes in time, and pages still come when they are first used.
 pub(super) fn zeroed(len: usize) -> Option<Vec<Line>> {
-    if len * size_of::<Line>() < 2 * PAGE {
-        return line::zeroed(len);
-    }
-    let mut lines = Vec::new();
-    lines.try_reserve_exact(len).ok()?;
+    let mut lines = line::zeroed(len)?;
     advise(&mut lines);
-    lines.resize(len, Line::ZERO);
     Some(lines)
 }
 
-/// Asks the system to put the memory of the empty vector `lines` on huge pages, before anything is
-/// written there. The system may refuse; then nothing changes.
-fn advise(lines: &mut Vec<Line>) {
-    let memory = lines.spare_capacity_mut();
-    let bytes = size_of_val(memory);
-    let start = memory.as_mut_ptr().cast::<u8>();
+/// Asks the system to put `lines` on huge pages. The system may refuse; then nothing changes.
+fn advise(lines: &mut [Line]) {
+    let bytes = size_of_val(lines);
+    let start = lines.as_mut_ptr().cast::<u8>();
     let skipped = start.align_offset(PAGE);
     let Some(whole) = bytes.checked_sub(skipped).map(|left| left / PAGE * PAGE) else { return };
     if whole == 0 {
         return;
     }
     let first = start.wrapping_add(skipped).cast::<c_void>();
-    // SAFETY: the pages lie wholly inside memory that the vector has allocated and that is
-    // borrowed exclusively here; the advice changes which pages stand behind it, never what can be
-    // read there.
+    // SAFETY: the pages lie wholly inside memory that is borrowed exclusively here; the advice
+    // changes which pages stand behind it, never what can be read there.
     let _refused = unsafe { libc::madvise(first, whole, libc::MADV_HUGEPAGE) };
 }
