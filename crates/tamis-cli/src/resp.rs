@@ -1,5 +1,5 @@
 //! A client of Redis and Valkey, single or in a cluster: RESP2 over TCP, no more than
-//! `tamis server` needs. The crates that do this bring an eighth of the released binary with them.
+//! `tamis server` needs. Crates for this bring pools, scripts and runtimes that nothing here uses.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
