@@ -6,11 +6,12 @@
 //! - *steps*: from every version to the next, and over 8 and 64 versions where these end at a
 //!   multiple. They never change.
 //! - *leaps*: from some versions before the newest to the newest itself, four in each octave of
-//!   the distance. They are made anew for each version.
+//!   the distance, and from all versions between two of these where steps would cost too much.
+//!   They are made anew for each version.
 //!
 //! A follower takes steps to the next version with a leap, and then leaps.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, SystemTime};
 
 use tamis::{AnyFilter, Delta, DeltaError, Digest, Effort, Filter, Limits};
@@ -21,12 +22,14 @@ use crate::key::SecretKey;
 use crate::manifest::{self, Manifest};
 use crate::object::Object;
 use crate::store::{self, Store, Tagged};
-use crate::table::{Row, Table};
+use crate::table::{self, Row, Table};
 
 /// Steps of these lengths are kept.
 const STEPS: [u64; 3] = [1, 8, 64];
 /// The first part of the table is for followers up to this many versions behind.
 const NEAR: u64 = 32;
+/// Where steps and a leap take more than this many times the bytes of one delta, there is one.
+const MOST_PAID: f64 = 1.25;
 /// A snapshot is kept every so often, to rebuild older versions from.
 const KEPT_SNAPSHOTS: u64 = 64;
 
@@ -213,20 +216,39 @@ impl Publisher {
         rows.push(Row { from: 0, to: version, object: snapshot });
         rows.push(Row { from, to: version, object: step });
         let steps = STEPS.into_iter().filter(|&step| version.is_multiple_of(step));
-        let distances = leaps().take_while(|&leap| leap <= reach).chain(steps).filter(|&d| d > 1);
+        let leaps = leaps().take_while(|&leap| leap <= reach);
+        let furthest = (version - table.first).min(reach);
+        let distances = leaps.chain(steps).chain([furthest]).filter(|&distance| distance > 1);
         let bases: BTreeSet<u64> =
             distances.filter_map(|distance| version.checked_sub(distance)).collect();
+        let mut next = Table::new(table.first, rows);
+        next.rows.extend(self.leaps(bases, table, filter, version, snapshot.bytes)?);
+        let dear = next.dear(version);
+        next.rows.extend(self.leaps(dear, table, filter, version, snapshot.bytes)?);
+        Ok(Next { epoch, version, newest: Some(step), table: next, new_epoch: None })
+    }
+
+    /// Deltas of fewer than `most` bytes from the versions `bases`, which `table` can rebuild, to
+    /// `filter`, which is `version`.
+    fn leaps(
+        &self,
+        bases: BTreeSet<u64>,
+        table: &Table,
+        filter: &AnyFilter,
+        version: u64,
+        most: u64,
+    ) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
         // In order of version, so that each is rebuilt from the one before.
         let mut walk = Walk { store: &*self.store, table, at: None };
         for from in bases.into_iter().filter(|&from| from >= table.first) {
             let Ok(base) = walk.to(from) else { continue }; // (It is no longer in the store.)
             let bytes = Delta::between(base, filter)?.encode().to_vec();
-            if (bytes.len() as u64) < snapshot.bytes {
+            if (bytes.len() as u64) < most {
                 rows.push(Row { from, to: version, object: self.put(&bytes)? });
             }
         }
-        let table = Table::new(table.first, rows);
-        Ok(Next { epoch, version, newest: Some(step), table, new_epoch: None })
+        Ok(rows)
     }
 
     /// The first version of an epoch.
@@ -323,6 +345,28 @@ impl Table {
         let last = self.rows.iter().filter(|row| row.to == newest && !row.is_snapshot());
         let paid = last.map(|row| row.to - row.from).max().unwrap_or(1);
         leaps().find(|&leap| leap > paid).unwrap_or(paid)
+    }
+
+    /// The versions from which the way to `newest` takes more than `MOST_PAID` times one delta, by
+    /// the leaps on both sides. Where each version replaces what the one before it brought, that
+    /// is all of them: a delta over many versions is then no larger than one over two.
+    fn dear(&self, newest: u64) -> BTreeSet<u64> {
+        let ways = self.ways(newest);
+        let snapshot = ways.get(&table::SNAPSHOT).map_or(u64::MAX, |way| way.bytes);
+        let leaps = self.rows.iter().filter(|row| row.to == newest && !row.is_snapshot());
+        let leaps: BTreeMap<u64, u64> = leaps.map(|row| (row.from, row.object.bytes)).collect();
+        let pairs = leaps.iter().zip(leaps.iter().skip(1));
+        let between = pairs.flat_map(|((&far, &far_bytes), (&near, &near_bytes))| {
+            (far + 1..near).map(move |from| {
+                let part = (from - far) as f64 / (near - far) as f64;
+                (from, far_bytes as f64 + part * (near_bytes as f64 - far_bytes as f64))
+            })
+        });
+        let dear = between.filter(|(from, direct)| {
+            let way = ways.get(from).map_or(snapshot, |way| way.bytes.min(snapshot));
+            way as f64 > MOST_PAID * direct
+        });
+        dear.map(|(from, _)| from).collect()
     }
 
     /// The rows that stay when `version` comes: steps, and some snapshots, for leaps of up to

@@ -3,6 +3,9 @@
 //! It is published in two parts: what a follower needs that is a few versions behind, and the
 //! rest. Otherwise the table would take more bytes than the deltas that such a follower looks for.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 use crate::error::Error;
 use crate::object::{Hash, Object};
 
@@ -10,11 +13,13 @@ use crate::object::{Hash, Object};
 const MAGIC: [u8; 8] = *b"tamis\x1atb";
 /// No table has more bytes.
 pub(crate) const MOST_BYTES: u64 = 1 << 22;
+/// The version that a snapshot starts from.
+pub(crate) const SNAPSHOT: u64 = 0;
 
 /// An object, and what it is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// The version that a delta starts from; 0 for a snapshot.
+    /// The version that a delta starts from, or [`SNAPSHOT`].
     pub(crate) from: u64,
     /// The version that it leads to.
     pub(crate) to: u64,
@@ -23,7 +28,7 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn is_snapshot(&self) -> bool {
-        self.from == 0
+        self.from == SNAPSHOT
     }
 }
 
@@ -48,7 +53,8 @@ impl Table {
     /// The part for followers of version `since` and later, and the rest; `newest` is the newest
     /// version.
     pub(crate) fn split(&self, since: u64, newest: u64) -> (Self, Self) {
-        let is_near = |row: &Row| row.to == newest || !row.is_snapshot() && row.to > since;
+        let is_near =
+            |row: &Row| if row.is_snapshot() { row.to == newest } else { row.from >= since };
         let (near, rest) = self.rows.iter().copied().partition(is_near);
         let since = since.max(self.first);
         (Self { since, ..Self::new(self.first, near) }, Self::new(self.first, rest))
@@ -112,36 +118,42 @@ impl Table {
     /// The objects that lead to version `to` in the fewest bytes: a snapshot in front, unless the
     /// path starts at version `held`. `None` if there is no path.
     pub(crate) fn path(&self, held: Option<u64>, to: u64) -> Option<Vec<Row>> {
-        // Rows lead upwards, so in order of where they lead every best way is known when it is
-        // needed. The best way to a version: its bytes, and the last row of it.
-        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.to <= to).collect();
-        rows.sort_by_key(|row| row.to);
-        let mut best: std::collections::HashMap<u64, (u64, Option<&Row>)> = held
-            .filter(|&held| self.first <= held && held <= to)
-            .map(|held| (held, (0, None)))
-            .into_iter()
-            .collect();
-        for row in rows {
-            let before = if row.is_snapshot() { Some(0) } else { best.get(&row.from).map(|b| b.0) };
-            let Some(bytes) = before.and_then(|before| before.checked_add(row.object.bytes)) else {
-                continue;
-            };
-            if best.get(&row.to).is_none_or(|&(least, _)| bytes < least) {
-                best.insert(row.to, (bytes, Some(row)));
-            }
-        }
+        let ways = self.ways(to);
+        let held = held.filter(|&held| self.first <= held);
+        let starts = held.into_iter().chain([SNAPSHOT]).filter_map(|at| Some((at, ways.get(&at)?)));
+        let (mut at, _) = starts.min_by_key(|(_, way)| way.bytes)?;
         let mut path = Vec::new();
-        let mut at = to;
-        while let (_, Some(row)) = best.get(&at)? {
-            path.push(**row);
-            if row.is_snapshot() {
-                break;
-            }
-            at = row.from;
+        while let Some(&row) = ways.get(&at)?.first {
+            path.push(row);
+            at = row.to;
         }
-        path.reverse();
         Some(path)
     }
+
+    /// The cheapest way to version `to` from every version that has one.
+    pub(crate) fn ways(&self, to: u64) -> HashMap<u64, Way<'_>> {
+        // Rows lead upwards, so from the newest down every way is known when it is needed.
+        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.to <= to).collect();
+        rows.sort_by_key(|row| Reverse(row.from));
+        let mut ways = HashMap::from([(to, Way { bytes: 0, first: None })]);
+        for row in rows {
+            let rest = ways.get(&row.to);
+            let Some(bytes) = rest.and_then(|rest| rest.bytes.checked_add(row.object.bytes)) else {
+                continue;
+            };
+            if ways.get(&row.from).is_none_or(|way| bytes < way.bytes) {
+                ways.insert(row.from, Way { bytes, first: Some(row) });
+            }
+        }
+        ways
+    }
+}
+
+/// Objects that lead from one version to another.
+pub(crate) struct Way<'a> {
+    pub(crate) bytes: u64,
+    /// The first of them, unless there is nothing to do.
+    first: Option<&'a Row>,
 }
 
 fn put(bytes: &mut Vec<u8>, mut number: u64) {

@@ -2,11 +2,11 @@
 //! a line of JSON, and fails if a promise is missed.
 //!
 //! ```text
-//! cargo run --release -p tamis-exchange --example followers -- KEYS SHARE VERSIONS FOLLOWERS
+//! cargo run --release -p tamis-exchange --example followers -- KEYS SHARE VERSIONS FOLLOWERS [WHICH]
 //! ```
 //!
-//! SHARE is the part of the keys that each version replaces, the oldest ones; the newest ones if
-//! it is negative.
+//! SHARE is the part of the keys that each version replaces; WHICH of them is `oldest` (the
+//! default), `newest` or `random`.
 
 #[allow(missing_docs, reason = "a part of this program")]
 mod run;
@@ -20,15 +20,20 @@ use tamis::{AnyFilter, Bloom, Insert};
 const PATCHES: u64 = 5;
 
 fn main() -> ExitCode {
-    let args: Vec<f64> = std::env::args().skip(1).map(|arg| arg.parse().unwrap()).collect();
-    let [keys, share, versions, followers] = args[..] else {
-        eprintln!("usage: followers KEYS SHARE VERSIONS FOLLOWERS");
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Vec<f64> = args.iter().take(4).map(|arg| arg.parse().unwrap()).collect();
+    let which = match args.get(4).map(String::as_str) {
+        None | Some("oldest") => Some(Which::Oldest),
+        Some("newest") => Some(Which::Newest),
+        Some("random") => Some(Which::Random),
+        Some(_) => None,
+    };
+    let (&[keys, share, versions, followers], Some(which)) = (&numbers[..], which) else {
+        eprintln!("usage: followers KEYS SHARE VERSIONS FOLLOWERS [oldest|newest|random]");
         return ExitCode::from(2);
     };
     let (keys, versions) = (keys as u64, versions as u64);
     let distances = (1..versions).collect();
-    let which = if share < 0.0 { Which::Newest } else { Which::Oldest };
-    let share = share.abs();
     let run = Run { keys, share, which, versions, followers: followers as usize, distances };
     let paid = run.run();
     let (whole, patch) = others(&run);
@@ -55,9 +60,7 @@ fn main() -> ExitCode {
         far.beside,
         far.direct,
     );
-    // Where the newest keys are replaced, a few steps take more than one delta over all of them.
-    let far = if which == Which::Newest { [0.0, 0.0] } else { [worst, in_all] };
-    let missed = missed(&paid, share, bytes, whole, patch, far);
+    let missed = missed(&paid, share, bytes, whole, patch, [worst, in_all]);
     for promise in &missed {
         eprintln!("missed: {promise}");
     }

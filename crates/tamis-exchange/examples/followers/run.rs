@@ -30,6 +30,8 @@ pub(crate) enum Which {
     Oldest,
     /// Those of the version before: over many versions as little changes as over one.
     Newest,
+    /// Any.
+    Random,
 }
 
 /// What it took.
@@ -60,27 +62,31 @@ pub(crate) struct Far {
 /// A set of keys, some of which are replaced.
 pub(crate) struct Set {
     filter: BlockedRank,
-    /// The keys that are in, if the oldest are replaced.
-    keys: std::ops::Range<u64>,
+    keys: Vec<u64>,
+    /// How many keys have been in.
+    all: u64,
 }
 
 impl Set {
     pub(crate) fn new(keys: u64, rate: f64) -> Self {
         let mut filter = BlockedRank::with_rate(keys, rate).unwrap();
         (0..keys).for_each(|key| assert!(filter.insert_digest(digest(key)).is_ok()));
-        Self { filter, keys: 0..keys }
+        Self { filter, keys: (0..keys).collect(), all: keys }
     }
 
     pub(crate) fn replace(&mut self, keys: u64, which: Which) {
-        let first = match which {
-            Which::Oldest => self.keys.start,
-            Which::Newest => self.keys.end - keys,
-        };
-        for (number, key) in (first..first + keys).enumerate() {
-            self.filter.remove_digest(digest(key)).unwrap();
-            self.filter.insert_digest(digest(self.keys.end + number as u64)).unwrap();
+        for number in 0..keys {
+            let place = match which {
+                Which::Oldest => self.all,
+                Which::Newest => number,
+                Which::Random => digest(self.all).word(2),
+            };
+            let place = (place % self.keys.len() as u64) as usize;
+            let old = std::mem::replace(&mut self.keys[place], self.all);
+            self.filter.remove_digest(digest(old)).unwrap();
+            self.filter.insert_digest(digest(self.all)).unwrap();
+            self.all += 1;
         }
-        self.keys = self.keys.start + keys..self.keys.end + keys;
     }
 }
 
