@@ -61,21 +61,21 @@ pub fn servers() -> PathBuf {
 /// The module, built if it is not: tests of a library that nothing can link to do not build it.
 pub fn module() -> &'static Path {
     static MODULE: OnceLock<PathBuf> = OnceLock::new();
-    MODULE.get_or_init(|| build("tamis-valkey", "libtamis_valkey.so"))
+    MODULE.get_or_init(|| build(&["-p", "tamis-valkey"], "libtamis_valkey.so"))
 }
 
-/// The command line tool.
+/// The command line tool, as the tests of the whole workspace have built it.
 pub fn tool() -> &'static Path {
     static TOOL: OnceLock<PathBuf> = OnceLock::new();
-    TOOL.get_or_init(|| build("tamis-cli", "tamis"))
+    TOOL.get_or_init(|| build(&["--workspace", "--all-features", "--bin", "tamis"], "tamis"))
 }
 
-/// What a package builds, in the profile that this test was built in.
-fn build(package: &str, file: &str) -> PathBuf {
+/// `file`, which cargo builds of `what` in the profile that this test was built in.
+fn build(what: &[&str], file: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "-p", package]);
+    build.args(["build", "--quiet"]).args(what);
     build.arg("--target-dir").arg(profile.parent().unwrap());
     if profile.ends_with("release") {
         build.arg("--release");
