@@ -25,6 +25,8 @@ mod chunk;
 mod leaf;
 mod table;
 
+use std::iter;
+
 use tamis::Digest;
 
 pub(crate) use self::chunk::{Incoming, Promised, chunk};
@@ -259,13 +261,16 @@ impl Multiset {
         } else {
             (universe as f64 * asked.rate / 2.0) as u64
         };
-        let mut merged = Table::new(Plan { universe, most });
-        for table in tables() {
+        let lists = tables().map(|table| {
             let dropped = (table.universe() / universe).trailing_zeros();
-            for (identity, count) in table.items() {
-                merged.add(identity >> dropped, count)?;
-            }
-        }
+            table.items().map(move |(identity, count)| (identity >> dropped, count)).peekable()
+        });
+        let mut lists: Vec<_> = lists.collect();
+        let items = iter::from_fn(|| {
+            let first = lists.iter_mut().filter_map(|list| Some((list.peek()?.0, list)));
+            first.min_by_key(|&(identity, _)| identity)?.1.next()
+        });
+        let merged = Table::of_items(Plan { universe, most }, items)?;
         let removed = filters.iter().map(|filter| filter.removed).fold(0, u64::saturating_add);
         Ok(Some(Self::of_tables(asked, vec![merged], removed)))
     }

@@ -324,11 +324,37 @@ impl Table {
         })
     }
 
-    /// A table of these identities.
-    pub(crate) fn of_items(plan: Plan, items: impl Iterator<Item = Item>) -> Result<Self, Refused> {
+    /// A table of these items, which are in order; counts of equal identities are added. Leaf by
+    /// leaf, not identity by identity: millions come in one command.
+    pub(crate) fn of_items(
+        plan: Plan,
+        mut items: impl Iterator<Item = Item>,
+    ) -> Result<Self, Refused> {
         let mut table = Self::new(plan);
-        for (identity, count) in items {
-            table.add(identity, count)?;
+        let mut leaf = collect(iter::empty(), JOINED)?;
+        let (mut start, mut next) = (0, items.next());
+        while let Some((identity, mut count)) = next {
+            loop {
+                next = items.next();
+                match next {
+                    Some((same, more)) if same == identity => count = count.saturating_add(more),
+                    _ => break,
+                }
+            }
+            if count > MOST_COUNT {
+                return Err(Refused::Count);
+            }
+            debug_assert!(next.is_none_or(|(next, _)| next > identity));
+            leaf.push((identity - start, count));
+            table.keys = table.keys.saturating_add(count);
+            if leaf.len() == JOINED || next.is_none() {
+                let behind = next.map_or(plan.universe, |(next, _)| next);
+                memory::ask(NODE)?;
+                table.distinct += leaf.len() as u64;
+                table.push(start, Leaf::of(&leaf, behind - start)?);
+                leaf.clear();
+                start = behind;
+            }
         }
         Ok(table)
     }
