@@ -52,7 +52,10 @@ fn run_console(block: &str, folder: &Folder) {
 #[test]
 fn the_readme_examples_print_what_they_show() {
     let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
-    assert!(readme.split_whitespace().count() <= 1500, "a README is read in five minutes");
+    // Rows of tables are looked up, not read.
+    let read = readme.lines().filter(|line| !line.starts_with('|'));
+    let words: usize = read.map(|line| line.split_whitespace().count()).sum();
+    assert!(words <= 1250, "a README is read in five minutes: {words} words");
     let examples = blocks(&readme, "console");
     assert!(examples.len() >= 4);
     let folder = Folder::new();

@@ -24,7 +24,7 @@
 //! | you need | take |
 //! |---|---|
 //! | the least memory of the Bloom kinds, insert only | [`Bloom`] |
-//! | one cache line a question, insert only | [`BlockedBloom`] |
+//! | about one cache line a question, insert only | [`BlockedBloom`] |
 //! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
 //! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
 //! | the same in the least memory, with more time: blocks of 2 KiB | [`BlockedRank`] with the param `block` fixed to 16384 |
@@ -34,7 +34,7 @@
 //! | removal and exact counts, for keys that come up to four times | [`DLeft`] |
 //! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |
 //! | the least memory of all, built once from all keys | [`Ribbon`] |
-//! | the same for a thousand keys or fewer | [`CompressedBloom`]; above 0.4% [`PartitionedBloom`] |
+//! | the same for a thousand keys or fewer | [`CompressedBloom`]; at rates above 0.4% [`PartitionedBloom`] |
 //! | keys that expire some time after they were last seen | [`Aging`] |
 //! | an exact map that answers no without reading its items | [`FastTable`] |
 //! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
@@ -59,8 +59,8 @@
 //!   for kinds that read one cache line, and for filters that do not fit into the cache.
 //! - **Threads can share a filter** through `Sharded` or the [atomic filters](AtomicBloom), and
 //!   can build one together with `AnyParams::build_in_parallel`.
-//! - **There is one wire format** ([`wire`]). Bytes are checked from the first to the last, or
-//!   opened in place.
+//! - **There is one wire format** ([`wire`]). Bytes that are read are checked from the first to the
+//!   last; of bytes that are opened in place only the header is.
 //!
 //! # Limits
 //!

@@ -59,7 +59,7 @@ pub(crate) struct Uniq {
     )]
     filter: Option<PathBuf>,
 
-    /// Write the filter with all lines seen to this file
+    /// Write the filter with all lines that were printed, or are in --filter, to this file
     #[arg(short, long, value_name = "FILTER")]
     output: Option<PathBuf>,
 

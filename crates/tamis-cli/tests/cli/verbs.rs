@@ -251,6 +251,13 @@ fn streams_grow_and_lose_nothing() {
         let facts = folder.json(&["info", "--json", "seen"]);
         assert!(facts["keys"].as_u64() <= facts["capacity"].as_u64(), "{facts}");
     }
+    // Where lines are dropped, all that were printed are in, before and after the filter grew.
+    let run = folder.feed(&["uniq", "--rate", "1%", "-o", "seen"], &lines);
+    let printed = run.ok();
+    let number = printed.lines().count();
+    assert!((1_287_000..1_299_900).contains(&number), "{number}");
+    folder.write("printed", printed);
+    assert_eq!(folder.ok(&["check", "-c", "seen", "printed"]), format!("{number}\n"));
     // What is built from a pipe is what is built from a file, whatever the kind.
     for kind in ["bloom", "blocked-rank", "compressed"] {
         folder.ok(&["build", "--kind", kind, "-o", "counted", "lines"]);

@@ -40,7 +40,12 @@ use crate::wire::{self, Encoding};
 /// The expected rate of a plain or counting filter.
 pub fn rate(positions: u64, hashes: u32, keys: u64) -> f64 {
     let throws = keys.saturating_mul(hashes.into());
-    (expected_power(positions, throws, hashes) + digest_floor(keys)).min(1.0)
+    rate_of(expected_power(positions, throws, hashes), keys)
+}
+
+/// The rate where all positions of an absent key are taken with the probability `power`.
+fn rate_of(power: f64, keys: u64) -> f64 {
+    (power + digest_floor(keys)).min(1.0)
 }
 
 /// The plain filter for a goal.
@@ -109,7 +114,7 @@ fn fewest_positions(keys: u64, asked: f64, hashes: Option<u32>) -> Option<(u64, 
         let k = f64::from(hashes);
         let throws = keys.saturating_mul(hashes.into());
         let textbook = -k * keys as f64 / libm::log1p(-libm::pow(asked, 1.0 / k));
-        let met = |m| expanded_power(m, throws, hashes) + digest_floor(keys) <= asked;
+        let met = |m| rate_of(expanded_power(m, throws, hashes), keys) <= asked;
         let guess = textbook.min(MAX_POSITIONS as f64) as u64;
         (first_true_near(guess, guess / 64, MAX_POSITIONS, met).unwrap_or(MAX_POSITIONS), hashes)
     };
@@ -160,7 +165,7 @@ fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) 
     let powers = expected_powers(m, throws, k);
     let miss: f64 = (0..k).zip(&powers).map(|(i, power)| power * fresh(i)).sum();
     Prediction {
-        rate: (powers[k as usize] + digest_floor(keys)).min(1.0),
+        rate: rate_of(powers[k as usize], keys),
         rate_spread: power_spread(m, throws, k),
         bits_per_key: per_key(lines * Line::BITS, keys),
         wire_bits_per_key: wire_per_key(params, array_bits, keys),
