@@ -32,9 +32,9 @@ use crate::target::Target;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  tamis server add seen --cluster 10.0.0.1:6379 --shards 64 --keys 1e9 < urls.txt
-  tamis server check seen --cluster 10.0.0.1:6379 < more-urls.txt
-  tamis server dump seen --cluster 10.0.0.1:6379 -o seen.tamis")]
+  tamis server add seen --cluster localhost:6379 --shards 64 --keys 1e9 < urls.txt
+  tamis server check seen --cluster localhost:6379 < more-urls.txt
+  tamis server dump seen --cluster localhost:6379 -o seen.tamis")]
 pub(crate) struct Server {
     #[command(subcommand)]
     verb: Verb,
@@ -48,11 +48,20 @@ enum Verb {
     Dump(Dump),
 }
 
+/// A name that shards can have: what is in braces says which node has a key.
+fn name(text: &str) -> Result<String, &'static str> {
+    match text {
+        "" => Err("a filter needs a name"),
+        _ if text.contains(['{', '}']) => Err("braces say which node has a shard; leave them out"),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 /// A filter in a cluster.
 #[derive(Args)]
 struct Place {
     /// Name of the filter
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = name)]
     name: String,
 
     /// A node of the cluster; the others are found from there. A single server will do
@@ -122,7 +131,7 @@ struct Merge {
     place: Place,
 
     /// Filters with as many shards
-    #[arg(value_name = "OTHER", required = true)]
+    #[arg(value_name = "OTHER", required = true, value_parser = name)]
     others: Vec<String>,
 }
 

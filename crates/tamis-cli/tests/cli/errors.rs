@@ -40,6 +40,16 @@ fn numbers_that_make_no_sense_are_refused() {
         .refused(&["cannot be used with"]);
 }
 
+#[test]
+fn names_that_shards_cannot_have_are_refused() {
+    let folder = Folder::new();
+    let merge =
+        |name, other| folder.run(&["server", "merge", name, other, "--cluster", "localhost:1"]);
+    merge("a{b}", "c").refused(&["a{b}", "braces"]);
+    merge("c", "a}").refused(&["a}", "braces"]);
+    merge("", "c").refused(&["needs a name"]);
+}
+
 /// A rate that makes no sense for a kind is refused, with the nearest rate that does, and another
 /// kind.
 #[test]
