@@ -59,8 +59,8 @@
 //!   for kinds that read one cache line, and for filters that do not fit into the cache.
 //! - **Threads can share a filter** through `Sharded` or the [atomic filters](AtomicBloom), and
 //!   can build one together with `AnyParams::build_in_parallel`.
-//! - **There is one wire format** ([`wire`]). Bytes that are read are checked from the first to the
-//!   last; of bytes that are opened in place only the header is.
+//! - **There is one wire format** ([`wire`]). Bytes that are read are checked from the first to
+//!   the last; of bytes that are opened in place only the header is.
 //!
 //! # Limits
 //!

@@ -2,7 +2,8 @@
 //! a line of JSON, and fails if a promise is missed.
 //!
 //! ```text
-//! cargo run --release -p tamis-exchange --example followers -- KEYS SHARE VERSIONS FOLLOWERS [WHICH]
+//! cargo run --release -p tamis-exchange --example followers -- \
+//!     KEYS SHARE VERSIONS FOLLOWERS [WHICH]
 //! ```
 //!
 //! SHARE is the part of the keys that each version replaces; WHICH of them is `oldest` (the
