@@ -26,10 +26,11 @@ fn paid(keys: u64, share: f64, which: Which) -> Paid {
     );
     for far in &paid.far {
         // Rows of at most 24 bytes: 32 steps and their longer ones, leaps to the newest, and all
-        // steps that leaps start from.
+        // steps that leaps start from; where the newest keys are replaced, a leap from each version.
         let rows = match far.behind {
             1 => 0,
             2..=32 => 32 * 9 / 8 + 40,
+            _ if which == Which::Newest => (versions + 128) * 9 / 8 + versions + 40,
             _ => (versions + 128) * 9 / 8 + 40,
         };
         assert!(far.beside <= MANIFEST + 60 + 24 * rows, "{far:?}");
