@@ -26,7 +26,7 @@ fn paid(keys: u64, share: f64, which: Which) -> Paid {
     );
     for far in &paid.far {
         // Rows of at most 24 bytes: 32 steps and their longer ones, leaps to the newest, and all
-        // steps that leaps start from; where the newest keys are replaced, a leap from each version.
+        // steps that leaps start from; a leap from each version where the newest are replaced.
         let rows = match far.behind {
             1 => 0,
             2..=32 => 32 * 9 / 8 + 40,
