@@ -13,7 +13,7 @@ typedef unsigned char u8;
 extern "C" {
 u64 emulated_block = 0;
 }
-// (A variable of its own in each program; not all need it.)
+// (Not all programs need it. Those that are loaded share it.)
 inline u64 emulated_shared[1 << 17];
 #define SHARED emulated_shared
 #define BLOCK emulated_block

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use libloading::Library;
 use tempfile::TempDir;
@@ -44,6 +44,12 @@ impl Emulated {
     }
 }
 
+/// Numbers the programs that are compiled.
+static COMPILED: AtomicU64 = AtomicU64::new(0);
+
+/// One kernel runs at a time: all share the variables for the number of a block and its memory.
+static RUNNING: Mutex<()> = Mutex::new(());
+
 impl Machine for Emulated {
     type Buffer = Vec<u64>;
     type Program = Program;
@@ -51,7 +57,10 @@ impl Machine for Emulated {
     fn compile(&self, source: &str) -> Result<Program, Error> {
         let library = self.path(source, "so");
         if !library.exists() {
-            let file = self.path(source, "cpp");
+            // Another test may compile the same at the same time: it must not see half a file.
+            let number = COMPILED.fetch_add(1, Ordering::Relaxed);
+            let file = self.path(source, &format!("{number}.cpp"));
+            let made = file.with_extension("so");
             std::fs::write(&file, format!("#define EMULATED\n{source}")).unwrap();
             let compiler = Command::new("c++")
                 .args(["-std=c++17", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all"])
@@ -64,10 +73,11 @@ impl Machine for Emulated {
                     "-fPIC",
                     "-o",
                 ])
-                .args([&library, &file])
+                .args([&made, &file])
                 .output()
                 .unwrap();
             assert!(compiler.status.success(), "{}", String::from_utf8_lossy(&compiler.stderr));
+            std::fs::rename(&made, &library).unwrap();
         }
         // SAFETY: what was just compiled; loading it runs nothing.
         Ok(Program(unsafe { Library::new(&library) }.unwrap()))
@@ -124,6 +134,7 @@ impl Machine for Emulated {
         let mut all = [0; 11];
         all[..arguments.len()].copy_from_slice(arguments);
         let [a, b, c, d, e, f, g, h, i, j, k] = all;
+        let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the caller keeps the contract of the kernel. The symbols are those of the
         // source.
         unsafe {
