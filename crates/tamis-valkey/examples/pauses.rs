@@ -1,11 +1,13 @@
 //! How long commands on large filters hold the server, and what they cost.
 //!
-//!     cargo run --release -p tamis-valkey --example pauses -- [megabytes] [folder]
+//!     cargo run --release -p tamis-valkey --example pauses -- [megabytes] [folder] [which]
 //!
 //! A set and a multiset of about as many megabytes, with a rate of 1%. They are filled once, and
-//! kept as RDB files in the folder. Times are processor time of the server's main thread, the
-//! least of three where a command is sent three times. "pause" is the longest single command;
-//! beside those of bounded work another client sends PING all the time.
+//! kept as RDB files in the folder. (A multiset of several hundred megabytes is made of one of
+//! 100, chunk by chunk.) `which` may be one of them on one server, such as `Redis-CF`. Times are
+//! processor time of the server's main thread, the least of three where a command is sent three
+//! times. "pause" is the longest single command; beside those of bounded work another client sends
+//! PING all the time.
 
 #[path = "../tests/harness/mod.rs"]
 mod harness;
@@ -16,6 +18,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use harness::{Client, Kind, Resp, Server};
+use tamis::Hasher;
 
 /// Items of one command while a filter is filled, and commands in a pipeline.
 const BATCH: u64 = 1000;
@@ -41,6 +44,68 @@ fn fill(client: &mut Client, words: &[&str], from: u64, to: u64) {
     }
 }
 
+/// All that SCANDUMP says of `f`: iterators, and the header and the chunks.
+fn scan(client: &mut Client, command: &str) -> Vec<(u64, Vec<u8>)> {
+    let mut chunks: Vec<(u64, Vec<u8>)> = Vec::new();
+    loop {
+        let iterator = chunks.last().map_or(0, |(iterator, _)| *iterator).to_string();
+        let reply = client.send(&[command, "f", &iterator]);
+        match reply.elements()[0].int() {
+            0 => return chunks,
+            next => chunks.push((next as u64, reply.elements()[1].bytes().to_vec())),
+        }
+    }
+}
+
+/// Makes a multiset of one table `times` times as large, in an as many times larger universe: each
+/// part of it gets the same leaves.
+fn multiply(client: &mut Client, times: u64) {
+    /// Where the header has identities, keys, capacity and universe of the table (`dump.rs`).
+    const NUMBERS: [usize; 4] = [62, 70, 78, 89];
+    /// Where chunks end that are the last of the first table (`multiset/chunk.rs`).
+    const END: u64 = (1 << 56) + 1;
+    let number = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+    let put = |bytes: &mut [u8], at: usize, number: u64| {
+        bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+    };
+    let mut chunks = scan(client, "CF.SCANDUMP");
+    client.say("UNLINK f");
+    let mut load = |iterator: u64, mut bytes: Vec<u8>| {
+        let body = bytes.len() - 8;
+        let checksum = Hasher::default().digest_bytes(&bytes[..body]).0;
+        put(&mut bytes, body, checksum);
+        let iterator = iterator.to_string();
+        let reply = client.send(&[b"CF.LOADCHUNK", b"f".as_slice(), iterator.as_bytes(), &bytes]);
+        assert_eq!(reply.to_string(), "OK");
+    };
+    let (_, mut header) = chunks.remove(0);
+    let universe = number(&header, NUMBERS[3]);
+    for at in NUMBERS {
+        let many = number(&header, at) * times;
+        put(&mut header, at, many);
+    }
+    load(1, header);
+    let mut from = 1;
+    for part in 0..times {
+        for (to, bytes) in &chunks {
+            let mut bytes = bytes.clone();
+            put(&mut bytes, 0, from);
+            let mut at = 8;
+            while at + 8 < bytes.len() {
+                let start = number(&bytes, at) + part * universe;
+                put(&mut bytes, at, start);
+                at += 8 + 8 * usize::from((number(&bytes, at + 8) >> 16) as u16);
+            }
+            from = match (*to, part + 1 == times) {
+                (END, true) => END,
+                (END, false) => (part + 1) * universe + 1,
+                (to, _) => part * universe + to,
+            };
+            load(from, bytes);
+        }
+    }
+}
+
 /// A server with a filter under the key `f`, and how to speak of it.
 struct Large {
     kind: Kind,
@@ -61,6 +126,8 @@ impl Large {
             &file,
             "--rdbcompression",
             "no",
+            "--enable-protected-configs",
+            "yes",
             "--proto-max-bulk-len",
             "8gb",
             "--client-query-buffer-limit",
@@ -78,11 +145,15 @@ impl Large {
                 _ => (format!("CF.RESERVE f {keys}"), vec!["CF.INSERT", "f", "ITEMS"]),
             };
             assert_eq!(client.say(&reserve).to_string(), "OK");
-            fill(&mut client, &words, 0, keys - keys / 100);
+            let times = if family == "CF" { (megabytes / 100).max(1) } else { 1 };
+            fill(&mut client, &words, 0, (keys - keys / 100) / times);
+            if times > 1 {
+                multiply(&mut client, times);
+            }
             assert_eq!(client.say("SAVE").to_string(), "OK");
         }
         // The file that is kept can be read by both servers.
-        client.say("CONFIG SET dbfilename written.rdb");
+        assert_eq!(client.say("CONFIG SET dbfilename written.rdb").to_string(), "OK");
         let bytes = client.say("TAMIS.INFO f").field("bytes").int() as f64;
         let name = format!("{kind:?} {family} of {:.0} MB", bytes / 1e6);
         Self { kind, server, family, name, megabytes: bytes / 1e6, keys }
@@ -164,7 +235,7 @@ impl Large {
 
     fn run(&mut self) {
         let family = self.family;
-        let (scan, load) = (format!("{family}.SCANDUMP"), format!("{family}.LOADCHUNK"));
+        let (scan_dump, load) = (format!("{family}.SCANDUMP"), format!("{family}.LOADCHUNK"));
         self.bounded("nothing but PING", |_| sleep(Duration::from_millis(1)));
         self.bounded("INFO", |client| {
             assert!(!client.say("TAMIS.INFO f").is_error());
@@ -183,24 +254,15 @@ impl Large {
         });
         let mut iterator = "0".to_owned();
         self.bounded("SCANDUMP", |client| {
-            let reply = client.send(&[scan.as_str(), "f", &iterator]);
+            let reply = client.send(&[scan_dump.as_str(), "f", &iterator]);
             iterator = reply.elements()[0].int().to_string();
         });
-        let mut chunks = Vec::new();
         let mut client = self.server.client();
-        let mut iterator = "0".to_owned();
-        loop {
-            let reply = client.send(&[scan.as_str(), "f", &iterator]);
-            iterator = reply.elements()[0].int().to_string();
-            if iterator == "0" {
-                break;
-            }
-            chunks.push((iterator.clone(), reply.elements()[1].bytes().to_vec()));
-        }
+        let chunks = scan(&mut client, &scan_dump);
         let (mut at, mut key) = (0, 0);
         self.bounded("LOADCHUNK", |client| {
             let (iterator, data) = &chunks[at];
-            let name = format!("other{key}");
+            let (name, iterator) = (format!("other{key}"), iterator.to_string());
             let command = [load.as_bytes(), name.as_bytes(), iterator.as_bytes(), data.as_slice()];
             assert_eq!(client.send(&command).to_string(), "OK");
             at += 1;
@@ -214,6 +276,7 @@ impl Large {
         }
         let all = |client: &mut Client| {
             for (iterator, data) in &chunks {
+                let iterator = iterator.to_string();
                 client.send(&[load.as_bytes(), b"other", iterator.as_bytes(), data.as_slice()]);
             }
         };
@@ -275,10 +338,15 @@ fn main() {
     let folder =
         arguments.next().map_or_else(|| std::env::temp_dir().join("tamis-pauses"), PathBuf::from);
     std::fs::create_dir_all(&folder).unwrap();
+    let which = arguments.next();
     for kind in Kind::ALL {
         for family in ["BF", "CF"] {
-            Large::start(kind, family, megabytes, &folder).run();
+            if which.as_ref().is_none_or(|which| *which == format!("{kind:?}-{family}")) {
+                Large::start(kind, family, megabytes, &folder).run();
+            }
         }
-        growth(kind, megabytes);
+        if which.is_none() {
+            growth(kind, megabytes);
+        }
     }
 }

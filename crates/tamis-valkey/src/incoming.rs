@@ -379,9 +379,8 @@ fn read_layer(part: &LayerPart, mut bytes: &[u8], most: u64) -> Result<Layer, Ba
     const EMPTINESS: u64 = 256;
     if let Form::Small(plan) = part.form {
         let mut table = Table::new(plan);
-        let words: Vec<u64> = words(bytes).collect();
-        let read = table.append(0, &words, u64::MAX)?.is_some();
-        let right = read && bytes.len().is_multiple_of(8) && table.distinct() == part.keys;
+        let read = table.append(0, bytes, u64::MAX)?.is_some();
+        let right = read && table.distinct() == part.keys;
         return if right { Ok(Layer::Small(table)) } else { Err(BadChunk::Damaged) };
     }
     let memory = (bytes.len() as u64).saturating_mul(EMPTINESS).saturating_add(memory::SPARE);

@@ -26,13 +26,23 @@ pub(crate) fn ask(bytes: u64) -> Result<(), NoMemory> {
     let sizes = halves.take_while(|&size| size > SPARE / 4);
     let mut blocks: Vec<Vec<u8>> = Vec::new();
     for size in sizes.flat_map(|size| iter::repeat_n(size, GROWING)).chain([bytes]) {
-        let mut block = Vec::new();
-        let size = usize::try_from(size).map_err(|_| NoMemory)?;
-        block.try_reserve_exact(size).map_err(|_| NoMemory)?;
-        blocks.push(block);
+        blocks.push(block(size)?);
     }
     black_box(blocks); // Otherwise the compiler may remove the allocation.
     Ok(())
+}
+
+/// Asks for `bytes` bytes, which work is about to take in pieces of a few hundred.
+pub(crate) fn ask_for_pieces(bytes: u64) -> Result<(), NoMemory> {
+    black_box(block(bytes)?);
+    Ok(())
+}
+
+fn block(size: u64) -> Result<Vec<u8>, NoMemory> {
+    let mut block = Vec::new();
+    let size = usize::try_from(size).map_err(|_| NoMemory)?;
+    block.try_reserve_exact(size).map_err(|_| NoMemory)?;
+    Ok(block)
 }
 
 /// Headers, checksums and such.

@@ -247,6 +247,8 @@ fn maxmemory_holds_on_every_way_in() {
             ("CF.RESERVE f 1000", "CF.INSERT f ITEMS"),
             ("TAMIS.RESERVE f 0.001 1000000 EX 1000", "TAMIS.ADD f"),
         ] {
+            let mut watch = poor.client();
+            wait_until("what came before is gone", || used_memory(&mut watch) + (1 << 20) < limit);
             assert_eq!(to.say(reserve).to_string(), "OK");
             let refused = (0..6_000_000).step_by(5_000).any(|start| {
                 let command = add.split(' ').map(str::to_owned).chain(items(start));

@@ -35,9 +35,10 @@ unsafe fn block(size: usize) -> *mut u8 {
     }
 }
 
-/// Blocks from this size on are zeroed by the system, page by page when they are used.
+/// Blocks from this size on are zeroed by the system, page by page when they are used: allocators
+/// keep blocks of as many bytes apart.
 #[cfg_attr(test, allow(dead_code))]
-const LAZY: usize = 1 << 20;
+const LAZY: usize = 1 << 15;
 
 /// What every allocator that the server may be built with aligns to.
 #[cfg_attr(test, allow(dead_code))]

@@ -49,10 +49,19 @@ pub(super) fn copy(words: &mut [u64], from: usize, to: usize, length: usize) {
     // In the order in which no word is overwritten before it was read.
     let (begin, end) = if to > from { (last, first) } else { (first, last) };
     write(words, begin);
-    if to > from {
-        (first + 1..last).rev().for_each(|at| words[at] = read(words, at));
-    } else {
-        (first + 1..last).for_each(|at| words[at] = read(words, at));
+    let both = |low: u64, high: u64| low >> bit | high << 1 << (63 - bit);
+    if to > from && last > first + 1 {
+        let mut high = words[last.wrapping_add_signed(far)];
+        for at in (first + 1..last).rev() {
+            let low = words[at.wrapping_add_signed(far)];
+            (words[at], high) = (both(low, high), low);
+        }
+    } else if last > first + 1 {
+        let mut low = words[(first + 1).wrapping_add_signed(far)];
+        for at in first + 1..last {
+            let high = words[(at + 1).wrapping_add_signed(far)];
+            (words[at], low) = (both(low, high), high);
+        }
     }
     if begin != end {
         write(words, end);

@@ -6,12 +6,18 @@
 //! position  (number of the table << 56 | the start of a leaf) + 1
 //! ```
 
-use super::leaf::MOST_BITS;
+use std::iter;
+
+use super::leaf::{Item, MOST, MOST_BITS, MOST_WORDS};
+use super::table::LEAF;
 use super::{Multiset, Plan, Table};
 use crate::asked::Asked;
 use crate::dump::{Header, Parts};
 use crate::incoming::{self, BadChunk};
 use crate::memory::{self, NoMemory};
+
+/// What it takes to lay out one leaf anew: its items, and its words once more.
+const LAID_OUT: u64 = (MOST * size_of::<Item>() + 8 * MOST_WORDS) as u64;
 
 /// The position of a leaf.
 fn position(table: usize, start: u64) -> u64 {
@@ -152,13 +158,12 @@ impl Incoming {
         if number >= tables {
             return Err(BadChunk::TooLong);
         }
-        // Leaves may be laid out anew, and have a node of the tree each.
-        let room = (data.len() as u64).saturating_mul(5) / 4 + 1024;
+        let room = data.len() as u64 + LEAF * leaves(body).count() as u64;
         let memory = self.filter.memory().saturating_add(room);
         if memory > most {
             return Err(BadChunk::Limit(memory));
         }
-        memory::ask(room)?;
+        memory::ask_for_pieces(room + LAID_OUT)?;
         let (next, limit) = at(to);
         let limit = if next == number { limit } else { u64::MAX };
         let taken = self.take_leaves(number, body, behind, limit).and_then(|behind| {
@@ -180,27 +185,37 @@ impl Incoming {
     fn take_leaves(
         &mut self,
         number: usize,
-        mut body: &[u8],
+        body: &[u8],
         mut behind: u64,
         limit: u64,
     ) -> Result<u64, BadChunk> {
-        let mut words = Vec::new();
-        while !body.is_empty() {
-            let (head, rest) = body.split_first_chunk::<16>().ok_or(BadChunk::Damaged)?;
-            let mut head = incoming::words(head);
-            let (start, head) = (head.next().unwrap_or(0), head.next().unwrap_or(0));
-            let length = usize::from((head >> 16) as u16);
-            let more = rest.get(..8 * length.saturating_sub(1)).ok_or(BadChunk::Damaged)?;
-            words.clear();
-            words.push(head);
-            words.extend(incoming::words(more));
-            if start < behind {
-                return Err(BadChunk::Damaged);
-            }
-            let table = &mut self.filter.tables[number];
-            behind = table.append(start, &words, limit)?.ok_or(BadChunk::Damaged)?;
-            body = &rest[more.len()..];
+        let table = &mut self.filter.tables[number];
+        for leaf in leaves(body) {
+            let (start, bytes) =
+                leaf.filter(|&(start, _)| start >= behind).ok_or(BadChunk::Damaged)?;
+            behind = table.append(start, bytes, limit)?.ok_or(BadChunk::Damaged)?;
         }
         Ok(behind)
     }
+}
+
+/// The starts of all leaves of a chunk, and their bytes; a `None` is the last, where there is no
+/// leaf.
+fn leaves(mut body: &[u8]) -> impl Iterator<Item = Option<(u64, &[u8])>> {
+    iter::from_fn(move || {
+        if body.is_empty() {
+            return None;
+        }
+        let leaf = first_leaf(body);
+        body = leaf.map_or(&[], |(.., rest)| rest);
+        Some(leaf.map(|(start, bytes, _)| (start, bytes)))
+    })
+}
+
+/// The first leaf of a chunk: its start, its bytes, and what is behind them.
+fn first_leaf(body: &[u8]) -> Option<(u64, &[u8], &[u8])> {
+    let (start, rest) = body.split_first_chunk()?;
+    let head = u64::from_le_bytes(*rest.first_chunk()?);
+    let (bytes, rest) = rest.split_at_checked(8 * usize::from((head >> 16) as u16).max(1))?;
+    Some((u64::from_le_bytes(*start), bytes, rest))
 }

@@ -13,8 +13,11 @@
 //! the leaf. How many bits a low part has is chosen anew whenever the leaf is laid out: with n
 //! identities in a span of s it is log2(s / n), and an identity takes about two bits more. Counts
 //! take no bits while all are 1.
+#![allow(clippy::inline_always)] // What `machine.rs` compiles once more must be inlined there.
 
 use super::bits::{behind_zeros, copy, get, put};
+use super::machine;
+use crate::incoming;
 use crate::memory::NoMemory;
 
 /// The most identities of a leaf.
@@ -27,7 +30,15 @@ const WIDTHS: [usize; 8] = [0, 1, 2, 4, 8, 16, 32, 48];
 /// The highest count.
 pub(crate) const MOST_COUNT: u64 = 1 << 48;
 /// The most words of a leaf, far above what the widest cells take. Frozen.
-const MOST_WORDS: usize = 1 << 10;
+pub(super) const MOST_WORDS: usize = 1 << 10;
+
+/// The `width` bits, at most 56, that end at bit `end`: they are in the eight bytes before it.
+#[inline(always)]
+fn bits_before(bytes: &[u8], end: usize, width: usize) -> u64 {
+    let behind = end.div_ceil(8);
+    let word = bytes[..behind].last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    word << (8 * behind - end) >> 1 >> (63 - width)
+}
 
 /// An identity, counted from the start of the leaf, and its count.
 pub(crate) type Item = (u64, u64);
@@ -37,7 +48,7 @@ pub(crate) type Item = (u64, u64);
 pub(super) struct Leaf(Box<[u64]>);
 
 /// Where an identity is, or would be.
-struct Place {
+pub(super) struct Place {
     /// How many identities are below it.
     rank: usize,
     /// The bit of its one.
@@ -117,50 +128,74 @@ impl Leaf {
         Ok(leaf)
     }
 
-    /// The leaf that these words are, if they are one, with the identity behind its last and the
-    /// sum of its counts.
-    pub(super) fn of_words(words: &[u64]) -> Option<(Self, u64, u64)> {
-        let leaf = Self(words.into());
-        let (&head, distinct) = (words.first()?, leaf.distinct());
-        let (low, wide) = (leaf.low(), leaf.wide());
+    /// The leaf whose words these bytes are, if they are one, with the identity behind its last
+    /// and the sum of its counts.
+    pub(super) fn of_bytes(bytes: &[u8]) -> Result<Option<(Self, u64, u64)>, NoMemory> {
+        if bytes.len() > 8 * MOST_WORDS || !bytes.len().is_multiple_of(8) {
+            return Ok(None);
+        }
+        let mut words = Vec::new();
+        words.try_reserve_exact(bytes.len() / 8).map_err(|_| NoMemory)?;
+        words.extend(incoming::words(bytes));
+        let leaf = Self(words.into_boxed_slice());
+        let Some(behind) = machine::check(&leaf, bytes) else { return Ok(None) };
+        let (mut end, mut keys) = (leaf.bits(), leaf.distinct() as u64);
+        if leaf.wide() > 0 {
+            for _ in 0..leaf.distinct() {
+                keys = keys.saturating_add(bits_before(bytes, end, leaf.wide()));
+                end -= leaf.low() + leaf.wide();
+            }
+        }
+        Ok(Some((leaf, behind, keys)))
+    }
+
+    /// The identity behind the last, if the leaf, whose bytes these are, keeps to all that other
+    /// methods rely on.
+    #[inline(always)]
+    pub(super) fn check(&self, bytes: &[u8]) -> Option<u64> {
+        let &head = self.0.first()?;
+        let (distinct, low, wide) = (self.distinct(), self.low(), self.wide());
         let fits = (1..=MOST).contains(&distinct)
-            && words.len() <= MOST_WORDS
-            && (head >> 16) as u16 as usize == words.len()
+            && (head >> 16) as u16 as usize == self.0.len()
             && head >> 48 == 0
             && low <= MOST_BITS as usize
             && WIDTHS.contains(&wide)
-            && distinct * (low + wide + 1) + 64 <= leaf.bits();
+            && distinct * (low + wide + 1) + 64 <= self.bits();
         if !fits {
             return None;
         }
-        // What fails is only noted: a branch for each identity would take longer than all else.
-        let (mut cell, mut rank, mut ordered) = (leaf.bits(), 0, true);
-        let (mut bit, mut below) = (0, 0);
-        for word in 1..words.len() {
-            let mut ones = leaf.high(word);
-            while ones != 0 {
-                if rank == distinct {
-                    return None;
-                }
-                let here = 64 * word + ones.trailing_zeros() as usize;
-                cell -= low + wide;
-                let number = get(words, cell, low);
-                // Neighbours have the same high part.
-                ordered &= here != bit + 1 || number > below;
-                (bit, below, rank, ones) = (here, number, rank + 1, ones & (ones - 1));
+        // High parts are in order as they are written. Low parts must be where high parts are
+        // equal: where a one follows a one. What fails is only noted: a branch for each identity
+        // would take longer than all else.
+        let (step, mask) = (low + wide, !(u64::MAX << low));
+        let (mut rank, mut carry, mut ordered) = (0, 0, true);
+        for word in 1..self.end().div_ceil(64) {
+            let ones = self.high(word);
+            let behind = rank + ones.count_ones() as usize;
+            if behind > distinct {
+                return None;
             }
+            let mut again = ones & (ones << 1 | carry);
+            while again != 0 {
+                let below = ones & !again & (again - 1);
+                let before = rank + below.count_ones() as usize - 1;
+                let end = self.bits() - wide - before * step;
+                ordered &= if step + low <= 56 {
+                    let both = bits_before(bytes, end, step + low);
+                    both & mask > both >> step
+                } else {
+                    bits_before(bytes, end - step, low) > bits_before(bytes, end, low)
+                };
+                again &= again - 1;
+            }
+            (rank, carry) = (behind, ones >> 63);
         }
-        let last = leaf.identity(rank.checked_sub(1)?, bit);
+        let bit = self.used() - 1;
+        // The last high part is the highest.
         if rank != distinct || !ordered || (bit - 63 - rank) >> (MOST_BITS as usize - low) != 0 {
             return None;
         }
-        let count = |rank| leaf.count_at(rank);
-        let keys = if wide == 0 {
-            distinct as u64
-        } else {
-            (0..distinct).map(count).fold(0, u64::saturating_add)
-        };
-        Some((leaf, last + 1, keys))
+        Some(self.identity(rank - 1, bit) + 1)
     }
 
     /// The bits of high parts in a word.
@@ -201,6 +236,11 @@ impl Leaf {
 
     /// Where an identity is.
     fn find(&self, identity: u64) -> Place {
+        machine::search(self, identity)
+    }
+
+    #[inline(always)]
+    pub(super) fn search(&self, identity: u64) -> Place {
         let (distinct, low) = (self.distinct(), self.low());
         let high = (identity >> low) as usize;
         let (mut zeros, mut ones, mut word) = (high, 0, 1);
@@ -240,14 +280,13 @@ impl Leaf {
 
     /// The bit behind the last one.
     fn used(&self) -> usize {
-        let mut word = self.end() / 64;
-        if word == self.0.len() {
-            word -= 1; // Cells take no bits.
-        }
-        while self.high(word) == 0 && word > 1 {
+        let mut word = (self.end() - 1) / 64;
+        let mut bits = self.high(word);
+        while bits == 0 && word > 1 {
             word -= 1;
+            bits = self.0[word];
         }
-        64 * word + (u64::BITS - self.high(word).leading_zeros()) as usize
+        64 * word + (u64::BITS - bits.leading_zeros()) as usize
     }
 
     /// Adds `copies` copies of an identity. All together must be at most [`MOST_COUNT`].
@@ -301,10 +340,9 @@ impl Leaf {
             put(&mut self.0, cell + low, wide, left - 1);
             return (count, left);
         }
-        let used = self.used();
-        copy(&mut self.0, bit + 1, bit, used - bit - 1);
-        put(&mut self.0, used - 1, 1, 0);
         let (end, width) = (self.end(), low + wide);
+        copy(&mut self.0, bit + 1, bit, end - bit - 1);
+        put(&mut self.0, end - 1, 1, 0);
         copy(&mut self.0, end, end + width, (distinct - 1 - rank) * width);
         put(&mut self.0, end, low, 0);
         put(&mut self.0, end + low, wide, 0);
@@ -326,6 +364,15 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    fn read(words: &[u64]) -> Option<(Leaf, u64, u64)> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let read = Leaf::of_bytes(&bytes).unwrap();
+        // Without special instructions the answer is the same.
+        let behind = Leaf(words.into()).check(&bytes);
+        assert_eq!(read.as_ref().map(|&(_, behind, _)| behind), behind);
+        read
+    }
 
     /// A leaf does what a sorted map does, at every span, with copies and without.
     #[test]
@@ -381,7 +428,7 @@ mod tests {
                     if step % 50 == 0 {
                         assert!(leaf.items().eq(model.iter().map(|(&i, &c)| (i, c))));
                         if !model.is_empty() {
-                            let (read, behind, keys) = Leaf::of_words(leaf.words()).unwrap();
+                            let (read, behind, keys) = read(leaf.words()).unwrap();
                             assert_eq!(behind - 1, *model.keys().last().unwrap());
                             assert_eq!(keys, model.values().sum::<u64>());
                             assert_eq!(read.0, leaf.0);
@@ -400,7 +447,7 @@ mod tests {
         for at in 0..leaf.words().len() * 64 {
             let mut words = leaf.words().to_vec();
             words[at / 64] ^= 1 << (at % 64);
-            let Some((mut changed, ..)) = Leaf::of_words(&words) else { continue };
+            let Some((mut changed, ..)) = read(&words) else { continue };
             let items: Vec<Item> = changed.items().collect();
             assert!(items.is_sorted_by(|a, b| a.0 < b.0));
             for &(identity, count) in &items {
@@ -408,7 +455,7 @@ mod tests {
                 assert_eq!(changed.remove(identity, count), (count, 0));
             }
         }
-        assert!(Leaf::of_words(&[]).is_none());
-        assert!(Leaf::of_words(&[u64::MAX; 20]).is_none());
+        assert!(read(&[]).is_none());
+        assert!(read(&[u64::MAX; 20]).is_none());
     }
 }

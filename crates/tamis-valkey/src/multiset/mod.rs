@@ -23,6 +23,7 @@
 mod bits;
 mod chunk;
 mod leaf;
+mod machine;
 mod table;
 
 use std::iter;

@@ -20,7 +20,7 @@ const FEW: usize = MOST / 5;
 const JOINED: usize = MOST * 5 / 8;
 /// Bytes that the tree takes for a leaf beside its words: its nodes are two thirds full. Also what
 /// an allocation costs.
-const LEAF: u64 = 48;
+pub(super) const LEAF: u64 = 48;
 /// What a new node of the tree may take.
 const NODE: u64 = 1024;
 
@@ -271,21 +271,21 @@ impl Table {
         first.into_iter().chain(rest)
     }
 
-    /// Takes in the leaf with these words, behind all that are in, whose identities are below
-    /// `end`; the identity behind its last. `None` if it is not a leaf, or not behind them.
+    /// Takes in the leaf with these bytes, behind all that are in, whose identities are below
+    /// `end`; the identity behind its last. `None` if it is not a leaf, or not behind them. There
+    /// must be memory for a node of the tree.
     pub(crate) fn append(
         &mut self,
         start: u64,
-        words: &[u64],
+        bytes: &[u8],
         end: u64,
     ) -> Result<Option<u64>, NoMemory> {
-        let Some((mut leaf, last, keys)) = Leaf::of_words(words) else { return Ok(None) };
+        let Some((mut leaf, last, keys)) = Leaf::of_bytes(bytes)? else { return Ok(None) };
         let behind = start.checked_add(last).filter(|&behind| behind <= end.min(self.universe));
         let Some(behind) = behind else { return Ok(None) };
         if leaf.is_roomy() {
             leaf = Leaf::of(&collect(leaf.items(), leaf.distinct())?, last)?;
         }
-        memory::ask(NODE)?;
         self.distinct += leaf.distinct() as u64;
         self.keys = self.keys.saturating_add(keys);
         self.push(start, leaf);
@@ -389,7 +389,8 @@ mod tests {
         let mut behind = 0;
         for (start, words) in leaves {
             assert!(start >= behind);
-            behind = read.append(start, words, u64::MAX).unwrap().unwrap();
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            behind = read.append(start, &bytes, u64::MAX).unwrap().unwrap();
         }
         assert!(read.items().eq(table.items()));
         assert_eq!((read.distinct, read.keys), (table.distinct, table.keys));
