@@ -149,7 +149,7 @@ fn comparison(speed: &Speed) -> String {
     let mut sentences = Vec::new();
     let mut better = |than: &str, rivals: Vec<String>| {
         if !rivals.is_empty() {
-            sentences.push(format!("Better than {than}: {}.", rivals.join(", ")));
+            sentences.push(format!("Rivals ahead of {than}: {}.", rivals.join("; ")));
         }
     };
     let of = |rows: &[&Row], ours: &str, removes: bool| {
@@ -157,13 +157,13 @@ fn comparison(speed: &Speed) -> String {
         let rivals = rows.iter().filter(|row| {
             row.side == Side::Rival && row.ns.contains_key(&Operation::Remove) == removes
         });
-        let told = |rival: &&Row| Some(format!("{} ({})", rival.name, merits(rival, ours?)?));
+        let told = |rival: &&Row| Some(format!("{} ({})", label(rival), merits(rival, ours?)?));
         rivals.filter_map(told).collect::<Vec<String>>()
     };
     better("`blocked`", of(&speed.equal, "`blocked`", false));
     let mut rivals = of(&speed.equal, "`blocked-rank`", true);
     rivals.extend(of(&speed.finer, "`blocked-rank`", true));
-    better("`blocked-rank` of the same or a lower rate", rivals);
+    better("a `blocked-rank` of the same or a lower rate", rivals);
     let rows = speed.equal.iter().chain(&speed.finer);
     let grown = rows.filter_map(|row| {
         let held = row.churned?.bits_per_key;
@@ -173,6 +173,7 @@ fn comparison(speed: &Speed) -> String {
     if !grown.is_empty() {
         sentences.push(format!("Bits per key after churn: {}.", grown.join(", ")));
     }
+    sentences.push("(Bits: of fingerprints.)".to_owned());
     sentences.join(" ")
 }
 
