@@ -9,8 +9,14 @@ use tamis_report::papers::statistics::exact_interval;
 use tamis_report::papers::statistics::gamma_p;
 use tamis_report::trials::in_parallel;
 
+/// What the lowest of the rates below needs for four thousand false positives. A filter of one key
+/// has a rate so low that no number of questions finds one.
+const MOST_QUERIES: f64 = 40_000_000.0;
+
 fn measure(kind: Kind, goal: Goal) -> Outcome {
-    let setup = Setup { kind, goal, hasher: Hasher::default(), key_seed: 1, queries: None };
+    let predicted = AnyParams::plan(kind, &goal).unwrap().predict(goal.keys).rate;
+    let queries = Some((4000.0 / predicted).ceil().clamp(1e6, MOST_QUERIES) as u64);
+    let setup = Setup { kind, goal, hasher: Hasher::default(), key_seed: 1, queries };
     run(&setup, &mut |_| ()).unwrap()
 }
 
