@@ -6,21 +6,20 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::address::reduce;
-use crate::bits::{self, BitVec, OutOfMemory};
+use crate::bits::{self, BitVec, OutOfMemory, Words};
 use crate::bloom::model;
-use crate::change::{Change, Flips, OTHER_KIND, Shape};
-use crate::coder::{self, Packing};
+use crate::change::Shape;
 use crate::digest::Digest;
 use crate::filter::{Filter, Insert};
 use crate::math::occupancy::{power_spread, variance_occupied};
 use crate::math::solve::first_true;
 use crate::spec::{
-    Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, MergeError, Mismatch, Operation, Params,
+    Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, MergeError, Operation, Params,
     PlanError, Prediction, Size, Traffic, WireError, as_stored,
 };
-use crate::stored::Stored;
+use crate::stored::{ARRAY, Stored};
 use crate::traffic;
-use crate::wire::{self, ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
+use crate::wire::{self, Encoding, Frame};
 
 /// How many bits there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +117,7 @@ impl Stored for Toy {
 
     fn least(goal: &Goal) -> Result<ToyParams, PlanError> {
         goal.check()?;
-        let [bits] = goal.fixed_params("toy", ["bits"])?;
+        let [bits] = goal.fixed_params("toy", ToyParams::NAMES)?;
         let keys = goal.sized_keys();
         let bits = match (goal.within_budget("bits", bits, 1)?, goal.size) {
             (None, Size::Rate(asked)) => {
@@ -157,8 +156,7 @@ impl Stored for Toy {
     }
 
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check_params(&self.params, &other.params)?;
+        self.check_compatible(other)?;
         self.bits.union(&other.bits);
         self.label.merge(&other.label);
         Ok(())
@@ -173,25 +171,9 @@ impl Stored for Toy {
         if self.bits.tail_is_zero() { Ok(()) } else { Err(Invalid("bits beyond the end")) }
     }
 
-    fn content_id(&self) -> ContentId {
-        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
-        id.words(self.bits.words());
-        id.finish()
-    }
-
-    fn encode(&self) -> Encoded<'_> {
-        self.frame(vec![Payload::raw(0, self.bits.words())])
-    }
-
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let words = self.bits.words().as_slice();
-        let bytes = how.into().array(words, self.params.bits);
-        self.frame(vec![Payload::packed(0, bytes, words.len() as u64 * 8)])
-    }
-
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = Self::begin(frame)?;
-        let words = frame.array(0, params.bits)?;
+        let words = frame.array(ARRAY, params.bits)?;
         let bits = BitVec::from_words(words, params.bits).ok_or(Invalid("bits beyond the end"))?;
         Ok(Self { params, label, bits })
     }
@@ -200,26 +182,20 @@ impl Stored for Toy {
         &mut self.label
     }
 
-    fn diff(&self, new: &Self) -> Option<Change> {
-        let (old, new) = (self.bits.words(), new.bits.words());
-        Some(Change::Bits(Flips::between(old, new, self.params.bits)))
-    }
-
-    fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
-        let Change::Bits(flips) = change else { return Err(OTHER_KIND) };
-        flips.apply(self.bits.words_mut())
-    }
-
     fn shape(content: &[u64]) -> Option<Shape> {
         ToyParams::from_values(content).ok().map(|params| Shape::Bits(params.bits))
     }
 
-    fn entropy_bits(&self) -> f64 {
-        coder::entropy_bits(self.params.bits, self.bits.ones())
+    fn words(&self) -> Option<&[u64]> {
+        Some(self.bits.words().as_slice())
     }
 
-    fn array(&self) -> Option<(u64, u64)> {
-        Some((self.params.bits, self.bits.ones()))
+    fn words_mut(&mut self) -> Option<&mut [u64]> {
+        Some(self.bits.words_mut())
+    }
+
+    fn array(&self) -> Option<(&Words, u64)> {
+        Some((self.bits.words(), self.params.bits))
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

@@ -3,54 +3,41 @@
 //! This is not part of the interface: anything here may change or go in any version.
 #![allow(missing_docs, reason = "what is inside has its own documentation")]
 
-pub mod address {
-    pub use crate::address::*;
+/// Modules with all that modules of the crate have: `show! { model: balanced::model }`.
+macro_rules! show {
+    ($($name:ident: $($path:ident)::+),*) => {
+        $(pub mod $name {
+            pub use crate::$($path::)+*;
+        })*
+    };
 }
+
+show! { address: address, bits: bits, coder: coder, math: math, permutation: permutation }
 
 pub mod balanced {
-    pub mod model {
-        pub use crate::balanced::model::*;
-    }
-}
-
-pub mod bits {
-    pub use crate::bits::*;
+    show! { model: balanced::model }
 }
 
 pub mod blocked_rank {
     pub use crate::blocked_rank::parts::*;
-    pub mod model {
-        pub use crate::blocked_rank::model::*;
-    }
+    show! { model: blocked_rank::model }
 }
 
 pub mod bloom {
     pub use crate::bloom::parts::*;
-    pub mod model {
-        pub use crate::bloom::model::*;
-    }
-}
-
-pub mod coder {
-    pub use crate::coder::*;
+    show! { model: bloom::model }
 }
 
 pub mod compressed {
-    pub mod elias_fano {
-        pub use crate::compressed::elias_fano::*;
-    }
-    pub mod model {
-        pub use crate::traffic::model::*;
-    }
-    pub mod optimise {
-        pub use crate::compressed::optimise::*;
+    show! {
+        elias_fano: compressed::elias_fano,
+        model: traffic::model,
+        optimise: compressed::optimise
     }
 }
 
 pub mod dleft {
-    pub mod model {
-        pub use crate::dleft::model::*;
-    }
+    show! { model: dleft::model }
 }
 
 pub mod fast_table {
@@ -61,37 +48,18 @@ pub mod fast_table {
     pub use crate::fast_table::*;
 }
 
-pub mod math {
-    pub use crate::math::*;
-}
-
 pub mod partitioned {
-    pub mod assign {
-        pub use crate::partitioned::assign::*;
+    show! {
+        assign: partitioned::assign,
+        functions: partitioned::functions,
+        model: partitioned::model
     }
-    pub mod functions {
-        pub use crate::partitioned::functions::*;
-    }
-    pub mod model {
-        pub use crate::partitioned::model::*;
-    }
-}
-
-pub mod permutation {
-    pub use crate::permutation::*;
 }
 
 pub mod rank_indexed {
-    pub mod model {
-        pub use crate::rank_indexed::model::*;
-    }
-    pub mod optimise {
-        pub use crate::rank_indexed::optimise::*;
-    }
+    show! { model: rank_indexed::model, optimise: rank_indexed::optimise }
 }
 
 pub mod ribbon {
-    pub mod model {
-        pub use crate::ribbon::model::*;
-    }
+    show! { model: ribbon::model }
 }

@@ -59,45 +59,34 @@ impl<K: Key + ToOwned + ?Sized> Key for Cow<'_, K> {
     }
 }
 
-impl Key for [u8] {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self)
-    }
+/// Implements `Key` for types whose bytes are an expression of the key.
+macro_rules! keys {
+    ($key:ident => $bytes:expr; $($(#[$about:meta])* $type:ty),*) => {$(
+        $(#[$about])*
+        impl Key for $type {
+            #[inline]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                let $key = self;
+                f($bytes)
+            }
+        }
+    )*};
 }
+keys!(bytes => bytes; [u8], Vec<u8>);
+keys!(text => text.as_bytes(); str, String);
+keys!(character => character.encode_utf8(&mut [0; 4]).as_bytes(); char);
+keys!(integer => &integer.to_le_bytes(); u8, u16, u32, u64, u128, i8, i16, i32, i64, i128);
+keys!(address => &address.octets();
+    /// The four octets in network order.
+    Ipv4Addr,
+    /// The sixteen octets in network order.
+    Ipv6Addr
+);
 
 impl<const N: usize> Key for [u8; N] {
     #[inline]
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         f(self)
-    }
-}
-
-impl Key for Vec<u8> {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self)
-    }
-}
-
-impl Key for str {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self.as_bytes())
-    }
-}
-
-impl Key for String {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self.as_bytes())
-    }
-}
-
-impl Key for char {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self.encode_utf8(&mut [0; 4]).as_bytes())
     }
 }
 
@@ -131,18 +120,6 @@ impl Joined {
         if self.len <= FEW { &self.few[..self.len] } else { &self.many }
     }
 }
-
-macro_rules! integer_keys {
-    ($($int:ty)*) => {$(
-        impl Key for $int {
-            #[inline]
-            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-                f(&self.to_le_bytes())
-            }
-        }
-    )*};
-}
-integer_keys!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
 
 macro_rules! integer_slice_keys {
     ($($int:ty)*) => {$(
@@ -182,22 +159,6 @@ macro_rules! tuple_keys {
     )*};
 }
 tuple_keys!((A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));
-
-/// The four octets in network order.
-impl Key for Ipv4Addr {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(&self.octets())
-    }
-}
-
-/// The sixteen octets in network order.
-impl Key for Ipv6Addr {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(&self.octets())
-    }
-}
 
 /// The octets of the address inside. An IPv4 address and its IPv6-mapped form are different keys.
 impl Key for IpAddr {

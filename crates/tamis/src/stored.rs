@@ -3,17 +3,22 @@
 
 use alloc::vec::Vec;
 
-use crate::bits::{OutOfMemory, SharedBytes};
-use crate::change::{Change, OTHER_KIND, Resolved, Shape};
+use crate::bits::{OutOfMemory, SharedBytes, Words};
+use crate::change::{Change, Flips, OTHER_KIND, Resolved, Shape};
 use crate::coder::{self, Effort, Packing};
 use crate::digest::Digest;
 use crate::entry::Entry;
 use crate::filter::{Count, Filter, Insert, Remove};
 use crate::spec::{
-    BuildError, Goal, Invalid, Kind, Label, Limits, Lines, MergeError, Operation, Params,
+    BuildError, Goal, Invalid, Kind, Label, Limits, Lines, MergeError, Mismatch, Operation, Params,
     PlanError, Prediction, ResizeError, Traffic, WireError, in_proportion,
 };
-use crate::wire::{self, ContentId, Encoded, Frame, Header, Object, Payload, Source};
+use crate::wire::{
+    self, ContentHasher, ContentId, Encoded, Frame, Header, Object, Payload, Source,
+};
+
+/// The section that holds the array of bits. Frozen.
+pub(crate) const ARRAY: u8 = 0;
 
 /// A kind of filter: how it is planned, built, sent and combined.
 ///
@@ -155,6 +160,14 @@ pub trait Stored: Filter + Clone + Sized {
         Err(MergeError::BuiltOnce(Self::KIND.name()))
     }
 
+    /// Whether bits or counters mean the same in both filters: an error if hash, seed or params
+    /// differ.
+    #[doc(hidden)]
+    fn check_compatible(&self, other: &Self) -> Result<(), Mismatch> {
+        Mismatch::check_hashers(self.hasher(), other.hasher())?;
+        Mismatch::check_params(&self.params(), &other.params())
+    }
+
     /// Lays the filter out anew for twice as many keys. The keys are not needed, and answers stay
     /// as they are.
     fn grow(&mut self) -> Result<(), ResizeError> {
@@ -175,16 +188,27 @@ pub trait Stored: Filter + Clone + Sized {
 
     /// A name for what the filter holds. Filters with the same id answer alike, however they are
     /// encoded and came about.
-    fn content_id(&self) -> ContentId;
+    fn content_id(&self) -> ContentId {
+        let mut id = ContentHasher::new(Self::KIND, self.hasher(), &self.params().values());
+        self.array().into_iter().for_each(|(words, _)| id.words(words));
+        id.finish()
+    }
 
     /// The filter as bytes, in a form that can be used in place where the kind has one.
-    fn encode(&self) -> Encoded<'_>;
+    fn encode(&self) -> Encoded<'_> {
+        let array = self.array().map(|(words, _)| Payload::raw(ARRAY, words));
+        self.frame(array.into_iter().collect())
+    }
 
     /// The filter as fewer bytes: entropy-coded, for transfer.
     ///
     /// It is decoded like the bytes of [`encode`](Self::encode), but cannot be used in place.
     /// `how` is an [`Effort`], or a [`Packing`] that cuts arrays into pieces.
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_>;
+    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
+        let how = how.into();
+        let array = self.array().map(|(words, bits)| Payload::array(ARRAY, words, bits, how));
+        self.frame(array.into_iter().collect())
+    }
 
     /// A filter from a header that has been checked and the sections behind it.
     #[doc(hidden)]
@@ -241,10 +265,8 @@ pub trait Stored: Filter + Clone + Sized {
     /// The header of this filter, with `payloads` as its sections.
     #[doc(hidden)]
     fn frame<'a>(&self, payloads: Vec<Payload<'a>>) -> Encoded<'a> {
-        let Label { hasher, keys, capacity } = self.label();
-        let (object, kind, params) = (Object::Filter, Self::KIND, self.params().values());
-        let sections = Vec::new();
-        wire::encode(Header { object, kind, hasher, keys, capacity, params, sections }, payloads)
+        let params = self.params().values();
+        wire::encode(Header::new(Object::Filter, Self::KIND, self.label(), params), payloads)
     }
 
     /// The label, for a delta that changes keys and capacity.
@@ -255,8 +277,9 @@ pub trait Stored: Filter + Clone + Sized {
     /// params; `None` for kinds that are built once.
     #[doc(hidden)]
     fn diff(&self, new: &Self) -> Option<Change> {
-        let _ = new;
-        None
+        self.words()?;
+        let ((old, bits), (new, _)) = (self.array()?, new.array()?);
+        Some(Change::Bits(Flips::between(old, new, bits)))
     }
 
     /// The content id, and the change with the identities that it removes, if it has only their
@@ -270,8 +293,10 @@ pub trait Stored: Filter + Clone + Sized {
     /// Changes the content, with a change that was resolved. On an error it may be half changed.
     #[doc(hidden)]
     fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
-        let _ = change;
-        Err(OTHER_KIND)
+        match (change, self.words_mut()) {
+            (Change::Bits(flips), Some(words)) => flips.apply(words),
+            _ => Err(OTHER_KIND),
+        }
     }
 
     /// What changes are made of, for content params with the values `content`; `None` if the kind
@@ -296,7 +321,7 @@ pub trait Stored: Filter + Clone + Sized {
         false
     }
 
-    /// The array of bits, for kinds that are one and nothing else.
+    /// The array of bits, for kinds that are one and nothing else, and take keys one by one.
     #[doc(hidden)]
     fn words(&self) -> Option<&[u64]> {
         None
@@ -310,19 +335,26 @@ pub trait Stored: Filter + Clone + Sized {
 
     /// The entropy of the content in bits, given its size and density alone. No coder makes the
     /// content much shorter.
-    fn entropy_bits(&self) -> f64;
+    fn entropy_bits(&self) -> f64 {
+        self.array().map_or(0.0, |(words, bits)| coder::entropy_bits(bits, words.ones()))
+    }
 
-    /// Bits and ones of the array that [`pack`](Self::pack) codes; `None` if it codes something
-    /// other than an array of bits.
+    /// The array that [`pack`](Self::pack) codes, and its bits; `None` if it codes something other
+    /// than an array of bits.
+    ///
+    /// A kind that holds more than this array, or none, has its own
+    /// [`content_id`](Self::content_id), [`encode`](Self::encode), [`pack`](Self::pack) and
+    /// [`entropy_bits`](Self::entropy_bits).
     #[doc(hidden)]
-    fn array(&self) -> Option<(u64, u64)> {
+    fn array(&self) -> Option<(&Words, u64)> {
         None
     }
 
     /// The name of the coder that [`pack`](Self::pack) uses.
     #[doc(hidden)]
     fn coder_name(&self, effort: Effort) -> &'static str {
-        self.array().map_or("gaps", |(bits, ones)| coder::choose(bits, ones, effort).name())
+        let coder = |(words, bits): (&Words, _)| coder::choose(bits, words.ones(), effort);
+        self.array().map_or("gaps", |array| coder(array).name())
     }
 
     /// The filter as an [`Insert`]; `None` for kinds that are built once.

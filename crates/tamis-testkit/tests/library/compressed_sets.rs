@@ -204,8 +204,8 @@ proptest! {
         let is_set = |at: &usize| words[at / 64] >> (at % 64) & 1 == 1;
         let ones: Vec<usize> = (0..words.len() * 64).filter(is_set).collect();
         for (index, &at) in ones.iter().enumerate() {
-            prop_assert_eq!(nth_one(&words, index as u32), Some(at));
+            prop_assert_eq!(nth_one(&words, 0, index as u32), Some(at as u64));
         }
-        prop_assert_eq!(nth_one(&words, ones.len() as u32), None);
+        prop_assert_eq!(nth_one(&words, 0, ones.len() as u32), None);
     }
 }

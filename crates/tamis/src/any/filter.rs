@@ -37,7 +37,71 @@ macro_rules! define {
 }
 kinds!(define);
 
+/// Methods that do what those of the filter inside do.
+macro_rules! relay {
+    ($($(#[$doc:meta])* $vis:vis fn $name:ident($self:ident: $Self:ty $(, $arg:ident: $type:ty)*)
+        $(-> $result:ty)?;)*) => {
+        $($(#[$doc])* $vis fn $name($self: $Self $(, $arg: $type)*) $(-> $result)? {
+            each!(AnyFilter: $self, F, filter => filter.$name($($arg),*))
+        })*
+    };
+}
+
 impl AnyFilter {
+    relay! {
+        /// The filter as an [`Insert`]; `None` for kinds that are built once.
+        pub fn as_insert(self: &mut Self) -> Option<&mut dyn Insert>;
+
+        /// The filter as a [`Remove`]; `None` for kinds from which keys cannot be removed.
+        pub fn as_remove(self: &mut Self) -> Option<&mut dyn Remove>;
+
+        /// The filter as a [`Count`]; `None` for kinds that do not count.
+        pub fn as_count(self: &Self) -> Option<&dyn Count>;
+
+        /// Lays the filter out anew for twice as many keys. The keys are not needed, and answers
+        /// stay as they are.
+        pub fn grow(self: &mut Self) -> Result<(), ResizeError>;
+
+        /// Lays the filter out anew for half as many keys. The keys are not needed, and answers
+        /// stay as they are.
+        pub fn shrink(self: &mut Self) -> Result<(), ResizeError>;
+
+        /// Removes all keys.
+        pub fn clear(self: &mut Self);
+
+        /// Checks every invariant. An error says that the content was not made by this library.
+        pub fn validate(self: &Self) -> Result<(), Invalid>;
+
+        /// A name for what the filter holds. Filters with the same id answer alike.
+        pub fn content_id(self: &Self) -> ContentId;
+
+        /// The filter as bytes.
+        pub fn encode(self: &Self) -> Encoded<'_>;
+
+        /// The entropy of the content in bits, given its size and density alone. No coder makes
+        /// the content much shorter.
+        pub fn entropy_bits(self: &Self) -> f64;
+
+        /// The name of the coder that [`pack`](Self::pack) uses.
+        pub fn coder_name(self: &Self, effort: Effort) -> &'static str;
+
+        /// The words of a filter that is an array of bits and nothing else, as `bloom` and
+        /// `blocked` are; `None` for other kinds.
+        pub fn words(self: &Self) -> Option<&[u64]>;
+
+        /// The same, to write: a program that moves a filter piece by piece fills an empty one.
+        /// Call [`validate`](Self::validate) afterwards.
+        pub fn words_mut(self: &mut Self) -> Option<&mut [u64]>;
+
+        /// The content id, and the change with the identities that it removes, if it has only
+        /// their positions.
+        pub(crate) fn resolve(self: &Self, change: &Change) -> Resolved;
+
+        /// Changes the content, with a change that was resolved. On an error it may be half
+        /// changed.
+        pub(crate) fn apply(self: &mut Self, change: &Change) -> Result<(), &'static str>;
+    }
+
     /// The kind.
     pub fn kind(&self) -> Kind {
         each!(AnyFilter: self, F, _filter => F::KIND)
@@ -48,21 +112,6 @@ impl AnyFilter {
         each!(AnyFilter: self, F, filter => F::hold_params(filter.params()))
     }
 
-    /// The filter as an [`Insert`]; `None` for kinds that are built once.
-    pub fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        each!(AnyFilter: self, F, filter => filter.as_insert())
-    }
-
-    /// The filter as a [`Remove`]; `None` for kinds from which keys cannot be removed.
-    pub fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        each!(AnyFilter: self, F, filter => filter.as_remove())
-    }
-
-    /// The filter as a [`Count`]; `None` for kinds that do not count.
-    pub fn as_count(&self) -> Option<&dyn Count> {
-        each!(AnyFilter: self, F, filter => filter.as_count())
-    }
-
     /// Adds the keys of `other`, which must be of the same kind. Each kind decides what else must
     /// agree; the error names what does not. Nothing has changed on an error.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
@@ -71,38 +120,6 @@ impl AnyFilter {
             Some(other) => filter.merge(other),
             None => Ok(Mismatch::check("kind", mine, theirs)?),
         })
-    }
-
-    /// Lays the filter out anew for twice as many keys. The keys are not needed, and answers stay
-    /// as they are.
-    pub fn grow(&mut self) -> Result<(), ResizeError> {
-        each!(AnyFilter: self, F, filter => Stored::grow(filter))
-    }
-
-    /// Lays the filter out anew for half as many keys. The keys are not needed, and answers stay
-    /// as they are.
-    pub fn shrink(&mut self) -> Result<(), ResizeError> {
-        each!(AnyFilter: self, F, filter => Stored::shrink(filter))
-    }
-
-    /// Removes all keys.
-    pub fn clear(&mut self) {
-        each!(AnyFilter: self, F, filter => filter.clear());
-    }
-
-    /// Checks every invariant. An error says that the content was not made by this library.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        each!(AnyFilter: self, F, filter => filter.validate())
-    }
-
-    /// A name for what the filter holds. Filters with the same id answer alike.
-    pub fn content_id(&self) -> ContentId {
-        each!(AnyFilter: self, F, filter => filter.content_id())
-    }
-
-    /// The filter as bytes.
-    pub fn encode(&self) -> Encoded<'_> {
-        each!(AnyFilter: self, F, filter => filter.encode())
     }
 
     /// The filter as fewer bytes: entropy-coded, for transfer. `how` is an [`Effort`] or a
@@ -123,17 +140,6 @@ impl AnyFilter {
             Self::Counting(filter) => filter.to_bloom().map(Self::Bloom),
             _ => Ok(self.clone()),
         }
-    }
-
-    /// The entropy of the content in bits, given its size and density alone. No coder makes the
-    /// content much shorter.
-    pub fn entropy_bits(&self) -> f64 {
-        each!(AnyFilter: self, F, filter => filter.entropy_bits())
-    }
-
-    /// The name of the coder that [`pack`](Self::pack) uses.
-    pub fn coder_name(&self, effort: Effort) -> &'static str {
-        each!(AnyFilter: self, F, filter => filter.coder_name(effort))
     }
 
     /// Whether [`pack`](Self::pack) codes an array of bits, which can be cut into pieces
@@ -179,18 +185,6 @@ impl AnyFilter {
         content.first().filter(|(name, _)| *name == "universe").map(|&(_, universe)| universe)
     }
 
-    /// The words of a filter that is an array of bits and nothing else, as `bloom` and `blocked`
-    /// are; `None` for other kinds.
-    pub fn words(&self) -> Option<&[u64]> {
-        each!(AnyFilter: self, F, filter => filter.words())
-    }
-
-    /// The same, to write: a program that moves a filter piece by piece fills an empty one. Call
-    /// [`validate`](Self::validate) afterwards.
-    pub fn words_mut(&mut self) -> Option<&mut [u64]> {
-        each!(AnyFilter: self, F, filter => filter.words_mut())
-    }
-
     /// Names and values of the params that decide answers. With the hash, the seed and the
     /// content they make up the content id.
     pub(crate) fn content_params(&self) -> Vec<(&'static str, u64)> {
@@ -201,17 +195,6 @@ impl AnyFilter {
     /// once, and for different kinds.
     pub(crate) fn diff(&self, new: &Self) -> Option<Change> {
         each!(AnyFilter: self, F, filter => filter.diff(F::inside(new)?))
-    }
-
-    /// The content id, and the change with the identities that it removes, if it has only their
-    /// positions.
-    pub(crate) fn resolve(&self, change: &Change) -> Resolved {
-        each!(AnyFilter: self, F, filter => filter.resolve(change))
-    }
-
-    /// Changes the content, with a change that was resolved. On an error it may be half changed.
-    pub(crate) fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
-        each!(AnyFilter: self, F, filter => filter.apply(change))
     }
 
     /// Takes over the keys and the capacity of `label`.
@@ -245,48 +228,18 @@ impl AnyFilter {
 }
 
 impl Filter for AnyFilter {
-    fn label(&self) -> Label {
-        each!(AnyFilter: self, F, filter => filter.label())
-    }
-
-    fn contains_digest(&self, digest: Digest) -> bool {
-        each!(AnyFilter: self, F, filter => filter.contains_digest(digest))
-    }
-
-    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        each!(AnyFilter: self, F, filter => filter.contains_many(digests, answers));
-    }
-
-    fn prefetch(&self, digest: Digest) {
-        each!(AnyFilter: self, F, filter => filter.prefetch(digest));
-    }
-
-    fn footprint(&self) -> u64 {
-        each!(AnyFilter: self, F, filter => filter.footprint())
-    }
-
-    fn rate(&self) -> f64 {
-        each!(AnyFilter: self, F, filter => filter.rate())
-    }
-
-    fn fill(&self) -> f64 {
-        each!(AnyFilter: self, F, filter => filter.fill())
-    }
-
-    fn overflow(&self) -> Option<u64> {
-        each!(AnyFilter: self, F, filter => filter.overflow())
-    }
-
-    fn is_crowded(&self) -> bool {
-        each!(AnyFilter: self, F, filter => filter.is_crowded())
-    }
-
-    fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        each!(AnyFilter: self, F, filter => filter.blocks_to_contain(digest))
-    }
-
-    fn blocks_to_insert(&self, digest: Digest) -> u32 {
-        each!(AnyFilter: self, F, filter => filter.blocks_to_insert(digest))
+    relay! {
+        fn label(self: &Self) -> Label;
+        fn contains_digest(self: &Self, digest: Digest) -> bool;
+        fn contains_many(self: &Self, digests: &[Digest], answers: &mut [bool]);
+        fn prefetch(self: &Self, digest: Digest);
+        fn footprint(self: &Self) -> u64;
+        fn rate(self: &Self) -> f64;
+        fn fill(self: &Self) -> f64;
+        fn overflow(self: &Self) -> Option<u64>;
+        fn is_crowded(self: &Self) -> bool;
+        fn blocks_to_contain(self: &Self, digest: Digest) -> u32;
+        fn blocks_to_insert(self: &Self, digest: Digest) -> u32;
     }
 }
 

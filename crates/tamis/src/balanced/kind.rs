@@ -12,16 +12,15 @@ use crate::coder::{self, Packing};
 use crate::digest::Digest;
 use crate::filter::Insert;
 use crate::spec::{
-    Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params, PlanError,
-    Prediction, Traffic, WireError,
+    Goal, Invalid, Kind, Label, Lines, MergeError, Operation, Params, PlanError, Prediction,
+    Traffic, WireError, explain,
 };
-use crate::stored::Stored;
+use crate::stored::{ARRAY, Stored};
 use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 
-/// The section that holds the blocks.
-const ARRAY: u8 = 0;
 /// The section that holds the overflow list.
 const LIST: u8 = 1;
+
 impl<S: Scheme> Stored for Balanced<S> {
     const KIND: Kind = S::KIND;
     type Params = BalancedParams<S>;
@@ -52,48 +51,38 @@ impl<S: Scheme> Stored for Balanced<S> {
     fn explain(params: &BalancedParams<S>, n: u64, predicted: &Prediction, out: &mut Lines) {
         let layout = params.layout();
         let (m, k, d) = (layout.blocks, layout.hashes, layout.choices);
-        out.add(
-            "symbols",
-            format_args!(
-                "n = {n} keys, m = {m} blocks of {} bits, k = {k}, d = {d} choices",
-                layout.block
-            ),
-        );
-        out.add("load", format_args!("r = n / m = {:.3} keys a block", n as f64 / m as f64));
+        explain! { out;
+            "symbols": "n = {n} keys, m = {m} blocks of {} bits, k = {k}, d = {d} choices",
+                layout.block;
+            "load": "r = n / m = {:.3} keys a block", n as f64 / m as f64;
+        }
         if layout.threshold > 0 {
             let what = if layout.counter_bits() > 0 { "keys" } else { "set bits" };
             let p = layout.coin as f64 / 4_294_967_296.0;
-            out.add(
-                "threshold",
-                format_args!(
-                    "h = {} {what}, p = {p:.4}; counter of {} bits",
-                    layout.threshold,
-                    layout.counter_bits()
-                ),
-            );
+            explain! { out;
+                "threshold": "h = {} {what}, p = {p:.4}; counter of {} bits",
+                    layout.threshold, layout.counter_bits();
+            }
         }
-        out.add("looks", format_args!("a = {:.4} blocks an insert", predicted.blocks_per_insert));
+        explain! { out; "looks": "a = {:.4} blocks an insert", predicted.blocks_per_insert; }
         if let Some(listed) = predicted.overflow {
-            let gamma = listed / n.max(1) as f64;
-            out.add(
-                "overflow",
-                format_args!("gamma = {gamma:.3e} of the keys in a list for {}", layout.list),
-            );
+            explain! { out;
+                "overflow": "gamma = {:.3e} of the keys in a list for {}",
+                    listed / n.max(1) as f64, layout.list;
+            }
         }
         let formula =
             if layout.threshold > 0 { "A (1 + rho + ... + rho^(d-1))" } else { "A (2 - A)" };
-        out.add("rate", format_args!("f = {formula} + n / 2^64 = {:.4e}", predicted.rate));
-        out.add(
-            "memory",
-            format_args!("{} m = {} bits, and 64 a slot of the list", layout.block, params.bits()),
-        );
+        explain! { out;
+            "rate": "f = {formula} + n / 2^64 = {:.4e}", predicted.rate;
+            "memory": "{} m = {} bits, and 64 a slot of the list", layout.block, params.bits();
+        }
     }
 
     /// Bits are joined, counters added, lists united. No refusal is undone, so nothing is lost.
     /// Blocks may then hold more keys than either filter let in.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check_params(&self.params, &other.params)?;
+        self.check_compatible(other)?;
         // The list comes first, as a copy, because only it can fail.
         let mut list = self.list.clone();
         for entry in other.list.sorted() {
@@ -159,9 +148,7 @@ impl<S: Scheme> Stored for Balanced<S> {
 
     /// The list is not packed: digests are random numbers.
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let words = self.words.as_slice();
-        let bytes = how.into().array(words, self.params.bits());
-        let mut payloads = vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)];
+        let mut payloads = vec![Payload::array(ARRAY, &self.words, self.params.bits(), how.into())];
         payloads.extend(self.list_payload());
         self.frame(payloads)
     }
@@ -215,8 +202,8 @@ impl<S: Scheme> Stored for Balanced<S> {
         coder::entropy_bits(self.params.bits(), self.words.ones()) + 64.0 * self.list.len() as f64
     }
 
-    fn array(&self) -> Option<(u64, u64)> {
-        Some((self.params.bits(), self.words.ones()))
+    fn array(&self) -> Option<(&Words, u64)> {
+        Some((&self.words, self.params.bits()))
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

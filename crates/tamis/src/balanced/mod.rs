@@ -97,23 +97,19 @@ enum End {
 /// How keys are spread over blocks; one type a kind.
 pub trait Scheme: sealed::Sealed {}
 
+impl<S: sealed::Sealed> Scheme for S {}
+
 mod sealed {
     /// What distinguishes a scheme. It is sealed, so that there are no others.
     pub trait Sealed: core::fmt::Debug + Copy + PartialEq + Eq {
-        #[doc(hidden)]
         const KIND: crate::spec::Kind;
-        #[doc(hidden)]
         const REASON: &'static str;
-        #[doc(hidden)]
         #[expect(private_interfaces, reason = "sealed")]
         const RULE: super::Rule;
         /// Whether all choices lie in one table.
-        #[doc(hidden)]
         const SHARED: bool;
-        #[doc(hidden)]
         const MOST_CHOICES: u32;
         /// The range of choices in words.
-        #[doc(hidden)]
         const CHOICES: &'static str;
     }
 }
@@ -135,8 +131,6 @@ macro_rules! schemes {
                 const MOST_CHOICES: u32 = $most;
                 const CHOICES: &'static str = $range;
             }
-
-            impl Scheme for $name {}
         )*
     };
 }

@@ -19,7 +19,7 @@
 
 use alloc::vec::Vec;
 
-use super::chain::{Met, Profile};
+use super::chain::Profile;
 use super::params::Layout;
 use crate::math::ode::rk4;
 use crate::math::tail::binomial_pmf;
@@ -50,28 +50,66 @@ impl Profile {
     }
 }
 
+/// Something about the blocks of one table.
+#[derive(Clone, Copy, Debug)]
+struct Average {
+    mean: f64,
+    /// How much it rises with one more key for the block.
+    slope: f64,
+    /// The variance from block to block, beyond what the number of keys that came explains.
+    variance: f64,
+}
+
 /// The blocks of one table, on average.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stage {
-    pub(super) found: f64,
-    pub(super) refused: f64,
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    found: Average,
+    refused: Average,
     /// Keys refused by a block.
-    pub(super) passed: f64,
-    /// How much each of these rises with one more key for the block.
-    found_slope: f64,
-    refused_slope: f64,
-    passed_slope: f64,
-    /// Variances from block to block, beyond what the number of keys that came explains.
-    found_variance: f64,
-    passed_variance: f64,
+    passed: Average,
 }
 
 impl Stage {
     /// Averages over blocks to which each of `n` keys comes with chance `x` / `n`.
-    pub(super) fn new(profile: &Profile, n: u64, x: f64) -> Self {
-        let mut sums = Sums::default();
-        for_arrivals(n, x, |weight, a| sums.add(profile, weight, a));
-        sums.finish()
+    fn new(profile: &Profile, n: u64, x: f64) -> Self {
+        let (mut all, mut keys, mut squares) = (0.0, 0.0, 0.0);
+        let [mut found, mut refused, mut passed] = [Sums::default(); 3];
+        for_arrivals(n, x, |weight, a| {
+            let met = profile.at(a);
+            let a = a as f64;
+            all += weight;
+            keys += weight * a;
+            squares += weight * a * a;
+            found.add(weight, a, met.found, weight * met.square);
+            refused.add(weight, a, met.refused, weight * met.refused * met.refused);
+            passed.add(weight, a, met.passed, weight * met.passed * met.passed);
+        });
+        let a = keys / all;
+        let spread = squares / all - a * a;
+        let average = |Sums { value, square, product }| {
+            let mean = value / all;
+            let slope = if spread > 1e-9 { (product / all - a * mean) / spread } else { 0.0 };
+            let variance = (square / all - mean * mean - slope * slope * spread).max(0.0);
+            Average { mean, slope, variance }
+        };
+        Self { found: average(found), refused: average(refused), passed: average(passed) }
+    }
+}
+
+/// Sums over the numbers of keys that may have come to a block: of a value, of its square, and of
+/// its product with the number of keys.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    value: f64,
+    square: f64,
+    product: f64,
+}
+
+impl Sums {
+    fn add(&mut self, weight: f64, keys: f64, value: f64, weighted_square: f64) {
+        self.value += weight * value;
+        self.square += weighted_square;
+        self.product += weight * keys * value;
     }
 }
 
@@ -103,65 +141,6 @@ fn for_arrivals(n: u64, x: f64, mut each: impl FnMut(f64, usize)) {
     }
 }
 
-/// Sums over the keys that may have come to a block.
-#[derive(Default)]
-struct Sums {
-    weight: f64,
-    a: f64,
-    aa: f64,
-    found: f64,
-    square: f64,
-    refused: f64,
-    passed: f64,
-    passed_square: f64,
-    a_found: f64,
-    a_refused: f64,
-    a_passed: f64,
-}
-
-impl Sums {
-    fn add(&mut self, profile: &Profile, weight: f64, keys: usize) {
-        let Met { found, square, refused, passed } = profile.at(keys);
-        let a = keys as f64;
-        self.weight += weight;
-        self.a += weight * a;
-        self.aa += weight * a * a;
-        self.found += weight * found;
-        self.square += weight * square;
-        self.refused += weight * refused;
-        self.passed += weight * passed;
-        self.passed_square += weight * passed * passed;
-        self.a_found += weight * a * found;
-        self.a_refused += weight * a * refused;
-        self.a_passed += weight * a * passed;
-    }
-
-    fn finish(&self) -> Stage {
-        let mean = |sum: f64| sum / self.weight;
-        let (a, found, passed) = (mean(self.a), mean(self.found), mean(self.passed));
-        let refused = mean(self.refused);
-        let variance = mean(self.aa) - a * a;
-        let slope = |sum: f64, of: f64| {
-            if variance > 1e-9 { (mean(sum) - a * of) / variance } else { 0.0 }
-        };
-        let (found_slope, passed_slope) =
-            (slope(self.a_found, found), slope(self.a_passed, passed));
-        let beyond = |square: f64, of: f64, slope: f64| {
-            (mean(square) - of * of - slope * slope * variance).max(0.0)
-        };
-        Stage {
-            found,
-            refused,
-            passed,
-            found_slope,
-            refused_slope: slope(self.a_refused, refused),
-            passed_slope,
-            found_variance: beyond(self.square, found, found_slope),
-            passed_variance: beyond(self.passed_square, passed, passed_slope),
-        }
-    }
-}
-
 /// What a filter will do.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forecast {
@@ -186,38 +165,29 @@ pub(super) fn forecast(layout: &Layout, profile: &Profile, keys: u64) -> Forecas
         return one_table(layout, profile, keys);
     }
     let mut stages = Vec::new();
-    let mut arrivals = keys as f64;
-    let mut read = 0.0;
+    let (mut arrivals, mut reached, mut read) = (keys as f64, 1.0, 0.0);
     for choice in 0..layout.choices {
         let size = layout.subtable(choice).1 as f64;
         let stage = Stage::new(profile, keys, arrivals / size);
-        stages.push((stage, size));
+        stages.push((stage, size, reached));
         read += arrivals;
-        arrivals = stage.passed * size;
+        arrivals = stage.passed.mean * size;
+        reached *= stage.refused.mean;
     }
     // From the last stage back to the first: what an absent key meets from that stage on, and how
     // the rate changes with one more key.
     let (mut rate, mut miss) = (0.0, 0.0);
-    let reached: Vec<f64> = stages
-        .iter()
-        .scan(1.0, |chance, (stage, _)| {
-            let reached = *chance;
-            *chance *= stage.refused;
-            Some(reached)
-        })
-        .collect();
     let (mut variance, mut answer) = (0.0, 0.0);
-    for ((stage, size), reached) in stages.iter().zip(reached).rev() {
+    for &(Stage { found, refused, passed }, size, reached) in stages.iter().rev() {
         // Keys that this stage passes on vary, and with them all that follows.
-        variance += answer * answer * size * stage.passed_variance;
-        variance += reached * reached * stage.found_variance / size;
-        answer = reached * (stage.found_slope + stage.refused_slope * rate) / size
-            + stage.passed_slope * answer;
-        rate = stage.found + stage.refused * rate;
-        miss = 1.0 + stage.refused * miss;
+        variance += answer * answer * size * passed.variance;
+        variance += reached * reached * found.variance / size;
+        answer = reached * (found.slope + refused.slope * rate) / size + passed.slope * answer;
+        rate = found.mean + refused.mean * rate;
+        miss = 1.0 + refused.mean * miss;
     }
-    let list_variance = stages.iter().fold(0.0, |before, (stage, size)| {
-        size * stage.passed_variance + stage.passed_slope * stage.passed_slope * before
+    let list_variance = stages.iter().fold(0.0, |before, (Stage { passed, .. }, size, _)| {
+        size * passed.variance + passed.slope * passed.slope * before
     });
     let insert = if keys > 0 { read / keys as f64 } else { 1.0 };
     Forecast {
@@ -252,18 +222,18 @@ fn one_table(layout: &Layout, profile: &Profile, keys: u64) -> Forecast {
     rk4(derivative, &mut state, 0.0, per_block, STEPS);
     let stage = Stage::new(profile, trials, state[0]);
     let insert = if keys > 0 { state[0] / per_block } else { 1.0 };
-    let rate = stage.found * series(stage.refused);
+    let rate = stage.found.mean * series(stage.refused.mean);
     let list = state[1] * size;
     Forecast {
         rate,
         spread: if rate > 0.0 {
-            series(stage.refused) * libm::sqrt(stage.found_variance / size) / rate
+            series(stage.refused.mean) * libm::sqrt(stage.found.variance / size) / rate
         } else {
             0.0
         },
         insert,
         hit: insert,
-        miss: series(stage.refused),
+        miss: series(stage.refused.mean),
         list,
         // Keys are refused by all their blocks nearly independently of each other.
         list_deviation: libm::sqrt(list),

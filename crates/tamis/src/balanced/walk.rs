@@ -86,12 +86,6 @@ impl Layout {
         &words[start..start + self.words()]
     }
 
-    #[inline]
-    fn block_of_mut<'a>(&self, words: &'a mut [u64], choice: &Choice) -> &'a mut [u64] {
-        let start = choice.block as usize * self.words();
-        &mut words[start..start + self.words()]
-    }
-
     /// The counter of a block: its uppermost bits.
     #[inline]
     pub(super) fn load(&self, block: &[u64]) -> u32 {
@@ -128,8 +122,9 @@ impl Layout {
 
     /// Puts a key into a block, full or not. A counter that has reached h + 1 stays there.
     pub(super) fn put(&self, words: &mut [u64], choice: &Choice) {
-        let load = self.load(self.block_of(words, choice)).min(self.threshold);
-        let block = self.block_of_mut(words, choice);
+        let start = choice.block as usize * self.words();
+        let block = &mut words[start..start + self.words()];
+        let load = self.load(block).min(self.threshold);
         block::set(block, choice.probes);
         self.set_load(block, load + 1);
     }
@@ -137,14 +132,6 @@ impl Layout {
     /// The choice whose block has the fewest bits set; the first, if there are several.
     pub(super) fn emptiest(&self, words: &[u64], digest: Digest) -> Choice {
         let fill = |choice: &Choice| self.ones(self.block_of(words, choice));
-        let first = self.choice(digest, 0);
-        let mut best = (fill(&first), first);
-        for choice in self.walk(digest).skip(1) {
-            let fill = fill(&choice);
-            if fill < best.0 {
-                best = (fill, choice);
-            }
-        }
-        best.1
+        self.walk(digest).min_by_key(fill).unwrap_or_else(|| self.choice(digest, 0))
     }
 }

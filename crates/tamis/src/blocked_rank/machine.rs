@@ -2,7 +2,10 @@
 #![allow(unsafe_code)] // Special instructions are unsafe because a machine may lack them.
 #![allow(clippy::inline_always)] // What runs with special instructions must be compiled into the functions that have them.
 
+use alloc::vec::Vec;
+
 use super::block::{self, Block, Inserted, Removed, Spot};
+use super::cells;
 use super::dense::Dense;
 use super::line::{One, Portable, Two};
 use super::place::{Cut, Place};
@@ -11,6 +14,7 @@ use super::shape::Shape;
 use super::x86::Quick;
 use crate::bits::{AHEAD, prefetch};
 use crate::digest::Digest;
+use crate::entry::Entry;
 
 /// The operations for a shape on this machine.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +135,17 @@ operations! {
     /// Removes the cell at bit `at` from the run at `spot` of a block.
     fn remove_cell(words: &mut [u64], cut: &Cut, number: u64, spot: &Spot, at: u32) -> () {
         B::close(&mut words[range::<B>(cut, number)], &cut.shape, spot, at);
+    }
+
+    /// Adds the entries of a block, without what is behind it, as [`cells::list`] does.
+    fn list(words: &[u64], cut: &Cut, number: u64, entries: &mut Vec<Entry>) -> Option<u64> {
+        let first = cut.identity(cut.place_at(number, 0, 0));
+        cells::list::<B>(&words[range::<B>(cut, number)], &cut.shape, first, entries)
+    }
+
+    /// Writes keys to an empty block, as [`cells::write`] does.
+    fn write(block: &mut [u64], cut: &Cut, keys: &[u64]) -> () {
+        cells::write(&mut block[..B::words(&cut.shape)], &cut.shape, keys);
     }
 
     /// Answers for digests from number `from` on, up to the first whose location is behind;

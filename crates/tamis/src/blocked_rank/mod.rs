@@ -42,6 +42,7 @@
 //! At most 2^61 identities; fingerprints of 1 to 24 bits, and so rates from 2·10^-8 on.
 
 mod block;
+mod cells;
 mod dense;
 pub(crate) mod ladder;
 mod line;

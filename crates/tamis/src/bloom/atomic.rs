@@ -7,7 +7,6 @@ use crate::digest::Digest;
 use crate::filter::Filter;
 use crate::key::Key;
 use crate::spec::Label;
-use crate::stored::Stored;
 
 /// A [`Bloom`] filter whose `insert` takes a shared reference.
 ///
@@ -211,9 +210,8 @@ impl<P: Layout> Filter for Atomic<P> {
 
 impl From<Bloom> for AtomicBloom {
     fn from(filter: Bloom) -> Self {
-        let (params, label) = (filter.params(), filter.label());
-        let words = filter.into_bits().into_words().into();
-        Self { params, label, inserted: Tally::default(), words }
+        let Bloom { params, label, bits } = filter;
+        Self { params, label, inserted: Tally::default(), words: bits.into_words().into() }
     }
 }
 
@@ -221,19 +219,19 @@ impl From<AtomicBloom> for Bloom {
     fn from(filter: AtomicBloom) -> Self {
         let (params, label) = (filter.params, filter.label());
         let bits = BitVec::from_valid_words(filter.words.into(), params.bits());
-        Self::from_parts(params, label, bits)
+        Self { params, label, bits }
     }
 }
 
 impl From<BlockedBloom> for AtomicBlockedBloom {
     fn from(filter: BlockedBloom) -> Self {
-        let (params, label) = (filter.params(), filter.label());
-        Self { params, label, inserted: Tally::default(), words: filter.into_words().into() }
+        let BlockedBloom { params, label, words } = filter;
+        Self { params, label, inserted: Tally::default(), words: words.into() }
     }
 }
 
 impl From<AtomicBlockedBloom> for BlockedBloom {
     fn from(filter: AtomicBlockedBloom) -> Self {
-        Self::from_parts(filter.params, filter.label(), filter.words.into())
+        Self { params: filter.params, label: filter.label(), words: filter.words.into() }
     }
 }

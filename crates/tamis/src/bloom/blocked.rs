@@ -1,24 +1,18 @@
 //! The blocked Bloom filter.
 
-use alloc::vec;
-
 use super::model;
 use super::params::BlockedParams;
 use crate::bits::{self, OutOfMemory, Words};
-use crate::change::{Change, Flips, OTHER_KIND, Shape};
-use crate::coder::{self, Packing};
+use crate::change::Shape;
 use crate::digest::Digest;
 use crate::filter::{Filter, Insert};
 use crate::spec::{
-    Full, Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params, PlanError,
-    Prediction, Traffic, WireError,
+    Full, Goal, Invalid, Kind, Label, Lines, MergeError, Operation, Params, PlanError, Prediction,
+    Traffic, WireError,
 };
-use crate::stored::Stored;
+use crate::stored::{ARRAY, Stored};
 use crate::traffic;
-use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
-
-/// The section that holds the blocks.
-const ARRAY: u8 = 0;
+use crate::wire::Frame;
 
 /// A blocked Bloom filter: all bits of a key are in one block, one in each of its sections, so
 /// that every question is one memory access and a few vector instructions.
@@ -39,21 +33,12 @@ const ARRAY: u8 = 0;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedBloom {
-    params: BlockedParams,
-    label: Label,
-    words: Words,
+    pub(super) params: BlockedParams,
+    pub(super) label: Label,
+    pub(super) words: Words,
 }
 
 impl BlockedBloom {
-    /// A filter around words that another module made.
-    pub(super) fn from_parts(params: BlockedParams, label: Label, words: Words) -> Self {
-        Self { params, label, words }
-    }
-
-    pub(super) fn into_words(self) -> Words {
-        self.words
-    }
-
     /// The words of each block.
     pub fn blocks(&self) -> impl Iterator<Item = &[u64]> {
         self.words.as_slice().chunks_exact(self.params.words_per_block())
@@ -153,7 +138,7 @@ impl Stored for BlockedBloom {
     }
 
     fn new(params: BlockedParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
-        Ok(Self::from_parts(params, label.into(), Words::zeroed(params.bits() / 64)?))
+        Ok(Self { params, label: label.into(), words: Words::zeroed(params.bits() / 64)? })
     }
 
     #[cfg(feature = "std")]
@@ -169,8 +154,7 @@ impl Stored for BlockedBloom {
 
     /// The result is what inserting both sets into one filter gives.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check_params(&self.params, &other.params)?;
+        self.check_compatible(other)?;
         for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
             *word |= other;
         }
@@ -187,39 +171,14 @@ impl Stored for BlockedBloom {
         Ok(()) // Any bits are a filter.
     }
 
-    fn content_id(&self) -> ContentId {
-        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
-        id.words(&self.words);
-        id.finish()
-    }
-
-    fn encode(&self) -> Encoded<'_> {
-        self.frame(vec![Payload::raw(ARRAY, &self.words)])
-    }
-
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let words = self.words.as_slice();
-        let bytes = how.into().array(words, self.params.bits());
-        self.frame(vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
-    }
-
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.bits())?;
-        Ok(Self::from_parts(params, label, words))
+        Ok(Self { params, label, words })
     }
 
     fn label_mut(&mut self) -> &mut Label {
         &mut self.label
-    }
-
-    fn diff(&self, new: &Self) -> Option<Change> {
-        Some(Change::Bits(Flips::between(&self.words, &new.words, self.params.bits())))
-    }
-
-    fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
-        let Change::Bits(flips) = change else { return Err(OTHER_KIND) };
-        flips.apply(self.words.as_mut_slice())
     }
 
     fn shape(content: &[u64]) -> Option<Shape> {
@@ -234,12 +193,8 @@ impl Stored for BlockedBloom {
         Some(self.words.as_mut_slice())
     }
 
-    fn entropy_bits(&self) -> f64 {
-        coder::entropy_bits(self.params.bits(), self.words.ones())
-    }
-
-    fn array(&self) -> Option<(u64, u64)> {
-        Some((self.params.bits(), self.words.ones()))
+    fn array(&self) -> Option<(&Words, u64)> {
+        Some((&self.words, self.params.bits()))
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

@@ -14,15 +14,12 @@ use crate::digest::Digest;
 use crate::entry::section;
 use crate::filter::{Count, Filter, Insert, Remove};
 use crate::spec::{
-    Absent, Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, MergeError, Mismatch, Operation,
-    Params, PlanError, Prediction, Traffic, WireError,
+    Absent, Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, MergeError, Operation, Params,
+    PlanError, Prediction, Traffic, WireError,
 };
-use crate::stored::Stored;
+use crate::stored::{ARRAY, Stored};
 use crate::traffic;
 use crate::wire::{ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
-
-/// The section that holds the counters.
-const ARRAY: u8 = 0;
 
 /// A counting Bloom filter: a small counter instead of every bit, so that keys can be removed.
 ///
@@ -94,7 +91,7 @@ impl CountingBloom {
         }
         let params = BloomParams::new(self.params.counters(), self.params.hashes())
             .unwrap_or_else(|InvalidParam { name, .. }| unreachable!("{name} was checked before"));
-        Ok(Bloom::from_parts(params, self.label, array))
+        Ok(Bloom { params, label: self.label, bits: array })
     }
 
     fn probes(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {
@@ -246,8 +243,7 @@ impl Stored for CountingBloom {
 
     /// Counts are added.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check_params(&self.params, &other.params)?;
+        self.check_compatible(other)?;
         let most = self.counters.max_value();
         for index in 0..self.params.counters() {
             let sum = self.counters.get(index) + other.counters.get(index);

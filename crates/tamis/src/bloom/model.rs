@@ -33,7 +33,9 @@ use crate::bits::Line;
 use crate::math::occupancy::{expanded_power, expected_power, expected_powers, power_spread};
 use crate::math::solve::first_true_near;
 use crate::math::tail::binomial_pmf;
-use crate::spec::{Goal, Lines, Params, PlanError, Prediction, Size, digest_floor};
+use crate::spec::{
+    Goal, Lines, Params, PlanError, Prediction, Size, digest_floor, explain, per_key,
+};
 use crate::traffic::model::Shape;
 use crate::wire::{self, Encoding};
 
@@ -50,15 +52,14 @@ fn rate_of(power: f64, keys: u64) -> f64 {
 
 /// The plain filter for a goal.
 pub fn plan_bloom(goal: &Goal) -> Result<BloomParams, PlanError> {
-    let [bits, hashes] = goal.fixed_params("bloom", ["bits", "hashes"])?;
+    let [bits, hashes] = goal.fixed_params("bloom", BloomParams::NAMES)?;
     let (bits, hashes) = plan_positions("bloom", goal, 1, ("bits", bits), hashes)?;
     Ok(BloomParams::new(bits, hashes)?)
 }
 
 /// The counting filter for a goal.
 pub fn plan_counting(goal: &Goal) -> Result<CountingParams, PlanError> {
-    let [counters, hashes, width] =
-        goal.fixed_params("counting", ["counters", "hashes", "width"])?;
+    let [counters, hashes, width] = goal.fixed_params("counting", CountingParams::NAMES)?;
     let width = width.unwrap_or(CountingParams::DEFAULT_WIDTH.into());
     CountingParams::from_values(&[1, 1, width])?;
     let (counters, hashes) =
@@ -174,10 +175,6 @@ fn predict_positions(m: u64, k: u32, array_bits: u64, params: usize, keys: u64) 
         blocks_per_miss: miss,
         overflow: None,
     }
-}
-
-fn per_key(bits: u64, keys: u64) -> f64 {
-    bits as f64 / keys.max(1) as f64
 }
 
 fn wire_per_key(params: usize, array_bits: u64, keys: u64) -> f64 {
@@ -336,7 +333,7 @@ pub fn predict_blocked(params: &BlockedParams, keys: u64) -> Prediction {
 pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     const KIND: &str = "blocked";
     goal.check()?;
-    let [blocks, block, hashes] = goal.fixed_params(KIND, ["blocks", "block", "hashes"])?;
+    let [blocks, block, hashes] = goal.fixed_params(KIND, BlockedParams::NAMES)?;
     let block = block.unwrap_or(BlockedParams::DEFAULT_BLOCK.into());
     // Fixed params are checked before anything is computed from them.
     BlockedParams::from_values(&[blocks.unwrap_or(1), block, hashes.unwrap_or(1)])?;
@@ -344,10 +341,7 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
     let most_blocks = MAX_POSITIONS / 512;
     let blocks = goal.within_budget("blocks", blocks, block)?;
     let blocks = blocks.map(|blocks| blocks.clamp(1, most_blocks));
-    let asked = match goal.size {
-        Size::Rate(asked) => Some(asked),
-        Size::BitsPerKey(_) | Size::Memory(_) | Size::Wire { .. } => None,
-    };
+    let asked = goal.asked_rate();
     let most = most_sections(block as u32);
     let candidates = match hashes {
         Some(hashes) => hashes as u32..=hashes as u32,
@@ -393,31 +387,23 @@ pub fn plan_blocked(goal: &Goal) -> Result<BlockedParams, PlanError> {
 /// Explains the rate of a plain or counting filter (paper 004, section II-A).
 pub(crate) fn explain_positions(out: &mut Lines, m: u64, k: u32, n: u64) {
     let shape = Shape { positions: m, hashes: k, keys: n };
-    out.add("symbols", format_args!("n = {n} keys, m = {m} positions, k = {k} of them a key"));
-    out.add("load", format_args!("x = k n / m = {:.5}", shape.load()));
-    out.add("zeros", format_args!("p = (1 - 1/m)^(k n) = {:.5}", shape.exact_zeros()));
-    out.add(
-        "rate",
-        format_args!(
-            "f = E[(X/m)^k] + n / 2^64 = {:.4e}; in the limit (1 - p)^k = {:.4e}",
-            rate(m, k, n),
-            shape.limit_rate()
-        ),
-    );
+    explain! { out;
+        "symbols": "n = {n} keys, m = {m} positions, k = {k} of them a key";
+        "load": "x = k n / m = {:.5}", shape.load();
+        "zeros": "p = (1 - 1/m)^(k n) = {:.5}", shape.exact_zeros();
+        "rate": "f = E[(X/m)^k] + n / 2^64 = {:.4e}; in the limit (1 - p)^k = {:.4e}",
+            rate(m, k, n), shape.limit_rate();
+    }
 }
 
 /// Explains the prediction of a blocked filter.
 pub(super) fn explain_blocked(out: &mut Lines, params: &BlockedParams, n: u64) {
     let (b, size, k) = (params.blocks(), params.block(), params.hashes());
-    out.add("symbols", format_args!("n = {n} keys, b = {b} blocks of B = {size} bits, k = {k}"));
-    out.add("load", format_args!("j ~ binomial(n, 1/b), n / b = {:.3}", n as f64 / b as f64));
-    out.add(
-        "rate",
-        format_args!(
-            "f = sum over j of P(j) (1 - (1 - 1/s)^j)^k + n / (2^32 b) + n / 2^64 = {:.4e}, \
-             s = B / k bits a section",
-            blocked_rate(params, n)
-        ),
-    );
-    out.add("memory", format_args!("b B = {} bits", params.bits()));
+    explain! { out;
+        "symbols": "n = {n} keys, b = {b} blocks of B = {size} bits, k = {k}";
+        "load": "j ~ binomial(n, 1/b), n / b = {:.3}", n as f64 / b as f64;
+        "rate": "f = sum over j of P(j) (1 - (1 - 1/s)^j)^k + n / (2^32 b) + n / 2^64 = {:.4e}, \
+            s = B / k bits a section", blocked_rate(params, n);
+        "memory": "b B = {} bits", params.bits();
+    }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::address::{Sections, probes};
 use crate::block::Split;
 use crate::digest::Digest;
-use crate::spec::{InvalidParam, Params, as_stored, narrow, require};
+use crate::spec::{InvalidParam, Params, as_stored, narrow, params, require};
 
 /// The most bits, counters or block bits of a filter: far beyond any memory, and safe from
 /// overflow.
@@ -17,11 +17,14 @@ pub(crate) const MAX_HASHES: u32 = 64;
 const POSITIONS: &str = "1 to 2^48";
 const HASHES: &str = "1 to 64";
 
-/// Layout of a [`Bloom`](super::Bloom) filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BloomParams {
-    bits: u64,
-    hashes: u32,
+params! {
+    /// Layout of a [`Bloom`](super::Bloom) filter.
+    pub struct BloomParams {
+        /// Bits in the array, m.
+        pub bits: u64,
+        /// Positions of a key, k.
+        pub hashes: u32,
+    }
 }
 
 impl BloomParams {
@@ -32,16 +35,6 @@ impl BloomParams {
         Ok(Self { bits, hashes })
     }
 
-    /// Bits in the array, m.
-    pub fn bits(&self) -> u64 {
-        self.bits
-    }
-
-    /// Positions of a key, k.
-    pub fn hashes(&self) -> u32 {
-        self.hashes
-    }
-
     /// The bits of a digest.
     #[inline]
     pub(crate) fn positions(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {
@@ -49,25 +42,16 @@ impl BloomParams {
     }
 }
 
-impl Params for BloomParams {
-    const NAMES: &'static [&'static str] = &["bits", "hashes"];
-
-    fn values(&self) -> Vec<u64> {
-        vec![self.bits, self.hashes.into()]
+params! {
+    /// Layout of a [`CountingBloom`](super::CountingBloom) filter.
+    pub struct CountingParams {
+        /// Counters in the array, m.
+        pub counters: u64,
+        /// Counters of a key, k.
+        pub hashes: u32,
+        /// Bits of a counter.
+        pub width: u32,
     }
-
-    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let [bits, hashes] = as_stored(values)?;
-        Self::new(bits, narrow(hashes))
-    }
-}
-
-/// Layout of a [`CountingBloom`](super::CountingBloom) filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CountingParams {
-    counters: u64,
-    hashes: u32,
-    width: u32,
 }
 
 impl CountingParams {
@@ -85,37 +69,9 @@ impl CountingParams {
         Ok(Self { counters, hashes, width })
     }
 
-    /// Counters in the array, m.
-    pub fn counters(&self) -> u64 {
-        self.counters
-    }
-
-    /// Counters of a key, k.
-    pub fn hashes(&self) -> u32 {
-        self.hashes
-    }
-
-    /// Bits of a counter.
-    pub fn width(&self) -> u32 {
-        self.width
-    }
-
     /// Bits in the array.
     pub fn bits(&self) -> u64 {
         self.counters * u64::from(self.width)
-    }
-}
-
-impl Params for CountingParams {
-    const NAMES: &'static [&'static str] = &["counters", "hashes", "width"];
-
-    fn values(&self) -> Vec<u64> {
-        vec![self.counters, self.hashes.into(), self.width.into()]
-    }
-
-    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let [counters, hashes, width] = as_stored(values)?;
-        Self::new(counters, narrow(hashes), narrow(width))
     }
 }
 

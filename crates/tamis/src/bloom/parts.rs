@@ -14,5 +14,5 @@ pub fn blocked(
         return Err(Invalid("blocks of another number than the params say"));
     }
     let words = Words::from_slice(words).map_err(|_| Invalid("no memory"))?;
-    Ok(BlockedBloom::from_parts(params, label, words))
+    Ok(BlockedBloom { params, label, words })
 }

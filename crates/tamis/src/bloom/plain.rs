@@ -1,12 +1,9 @@
 //! The plain Bloom filter.
 
-use alloc::vec;
-
 use super::model;
 use super::params::BloomParams;
-use crate::bits::{self, AHEAD, BitVec, Line, OutOfMemory};
-use crate::change::{Change, Flips, OTHER_KIND, Shape};
-use crate::coder::{self, Packing};
+use crate::bits::{self, AHEAD, BitVec, Line, OutOfMemory, Words};
+use crate::change::Shape;
 use crate::digest::Digest;
 use crate::filter::{Filter, Insert};
 use crate::math::occupancy::variance_occupied;
@@ -14,12 +11,9 @@ use crate::spec::{
     Full, Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params, PlanError,
     Prediction, Traffic, WireError,
 };
-use crate::stored::Stored;
+use crate::stored::{ARRAY, Stored};
 use crate::traffic;
-use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
-
-/// The section that holds the bit array.
-const ARRAY: u8 = 0;
+use crate::wire::Frame;
 
 /// Words from which on batches fetch lines ahead. Smaller filters are in the cache of a core,
 /// where that takes longer than it saves.
@@ -38,21 +32,12 @@ const FIRST: usize = 2;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bloom {
-    params: BloomParams,
-    label: Label,
-    bits: BitVec,
+    pub(super) params: BloomParams,
+    pub(super) label: Label,
+    pub(super) bits: BitVec,
 }
 
 impl Bloom {
-    /// A filter around a bit array that another module made.
-    pub(super) fn from_parts(params: BloomParams, label: Label, bits: BitVec) -> Self {
-        Self { params, label, bits }
-    }
-
-    pub(super) fn into_bits(self) -> BitVec {
-        self.bits
-    }
-
     /// The bit array.
     #[doc(hidden)]
     pub fn bits(&self) -> &BitVec {
@@ -72,11 +57,6 @@ impl Bloom {
     /// How many distinct keys are in, estimated from the fill. Infinite when every bit is set.
     pub fn estimated_keys(&self) -> f64 {
         super::estimated_keys(self.params.bits(), self.params.hashes(), self.bits.ones())
-    }
-
-    fn check_compatible(&self, other: &Self) -> Result<(), Mismatch> {
-        Mismatch::check_hashers(self.label.hasher, other.label.hasher)?;
-        Mismatch::check_params(&self.params, &other.params)
     }
 }
 
@@ -253,22 +233,6 @@ impl Stored for Bloom {
         if self.bits.tail_is_zero() { Ok(()) } else { Err(super::STRAY_BITS) }
     }
 
-    fn content_id(&self) -> ContentId {
-        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
-        id.words(self.bits.words());
-        id.finish()
-    }
-
-    fn encode(&self) -> Encoded<'_> {
-        self.frame(vec![Payload::raw(ARRAY, self.bits.words())])
-    }
-
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let words = self.bits.words().as_slice();
-        let bytes = how.into().array(words, self.params.bits());
-        self.frame(vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
-    }
-
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.bits())?;
@@ -278,16 +242,6 @@ impl Stored for Bloom {
 
     fn label_mut(&mut self) -> &mut Label {
         &mut self.label
-    }
-
-    fn diff(&self, new: &Self) -> Option<Change> {
-        let (old, new) = (self.bits.words(), new.bits.words());
-        Some(Change::Bits(Flips::between(old, new, self.params.bits())))
-    }
-
-    fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
-        let Change::Bits(flips) = change else { return Err(OTHER_KIND) };
-        flips.apply(self.bits.words_mut())
     }
 
     fn shape(content: &[u64]) -> Option<Shape> {
@@ -302,12 +256,8 @@ impl Stored for Bloom {
         Some(self.bits.words_mut())
     }
 
-    fn entropy_bits(&self) -> f64 {
-        coder::entropy_bits(self.bits.len(), self.bits.ones())
-    }
-
-    fn array(&self) -> Option<(u64, u64)> {
-        Some((self.bits.len(), self.bits.ones()))
+    fn array(&self) -> Option<(&Words, u64)> {
+        Some((self.bits.words(), self.bits.len()))
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

@@ -154,6 +154,13 @@ impl SortedWriter {
         self.written += 1;
     }
 
+    /// Adds the last number once more.
+    #[inline]
+    pub(crate) fn repeat(&mut self) {
+        self.writer.no_gap(&self.code);
+        self.written += 1;
+    }
+
     /// How many numbers were added.
     pub(crate) fn written(&self) -> u64 {
         self.written
@@ -167,13 +174,18 @@ impl SortedWriter {
     }
 }
 
+/// How many numbers are decoded at once: in a short loop, position and number stay in registers.
+const AHEAD: usize = 32;
+
 /// Reads the numbers that [`encode_sorted`] coded, one after the other, so that the caller need
 /// not hold them all.
 pub struct Sorted<'a> {
     reader: Reader<'a>,
     code: Golomb,
     universe: u64,
-    last: u64,
+    /// The last numbers that were decoded, and which of them is the next to be read.
+    ahead: [u64; AHEAD],
+    next: usize,
     left: u64,
 }
 
@@ -185,7 +197,7 @@ impl<'a> Sorted<'a> {
             return Err(CoderError::Truncated);
         }
         let (reader, code) = (Reader::new(bytes), Golomb::new(count, universe));
-        let sorted = Self { reader, code, universe, last: 0, left: count };
+        let sorted = Self { reader, code, universe, ahead: [0; AHEAD], next: AHEAD, left: count };
         if count == 0 { sorted.reader.finish().map(|()| sorted) } else { Ok(sorted) }
     }
 
@@ -194,17 +206,37 @@ impl<'a> Sorted<'a> {
         self.left
     }
 
-    /// The next number; `None` after the last. Fails if bytes are left behind the last number.
+    /// The next number; `None` after the last. Fails if it or one of those behind it is damaged,
+    /// or if bytes are left behind the last number.
     #[inline]
     pub fn read_next(&mut self) -> Result<Option<u64>> {
-        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
-        self.left = left;
-        let gap = self.reader.gap(&self.code)?;
-        let value = self.last.checked_add(gap).filter(|&value| value < self.universe);
-        self.last = value.ok_or(CoderError::Payload)?;
-        if left == 0 {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        if self.next == AHEAD {
+            self.decode()?;
+        }
+        let value = self.ahead[self.next];
+        self.next += 1;
+        self.left -= 1;
+        Ok(Some(value))
+    }
+
+    /// Decodes the next numbers.
+    #[inline(never)]
+    fn decode(&mut self) -> Result<()> {
+        let next = AHEAD - self.left.min(AHEAD as u64) as usize;
+        let mut last = self.ahead[AHEAD - 1];
+        for number in &mut self.ahead[next..] {
+            let gap = self.reader.gap(&self.code)?;
+            let value = last.checked_add(gap).filter(|&value| value < self.universe);
+            last = value.ok_or(CoderError::Payload)?;
+            *number = last;
+        }
+        self.next = next;
+        if self.left <= AHEAD as u64 {
             self.reader.finish()?;
         }
-        Ok(Some(self.last))
+        Ok(())
     }
 }

@@ -106,6 +106,13 @@ impl Writer {
         }
     }
 
+    /// Writes a gap of 0.
+    #[inline]
+    pub(super) fn no_gap(&mut self, code: &Golomb) {
+        self.put(0, 1 + code.width.min(32));
+        self.put(0, code.width.saturating_sub(32));
+    }
+
     /// Writes a code that does not fit in a window: of a very long gap, or of a number from a very
     /// large universe.
     #[cold]
@@ -125,7 +132,7 @@ impl Writer {
         self.pending |= value << self.held;
         self.held += width;
         if self.at + 8 > self.bytes.len() {
-            self.grow();
+            grow(&mut self.bytes);
         }
         self.bytes[self.at..self.at + 8].copy_from_slice(&self.pending.to_le_bytes());
         let whole = self.held / 8;
@@ -136,15 +143,16 @@ impl Writer {
         self.held %= 8;
     }
 
-    #[cold]
-    fn grow(&mut self) {
-        self.bytes.resize(2 * self.bytes.len(), 0);
-    }
-
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.bytes.truncate(self.at + usize::from(self.held > 0));
         self.bytes
     }
+}
+
+/// (Of the bytes alone, so that a loop over codes can hold the rest of a writer in registers.)
+#[cold]
+fn grow(bytes: &mut Vec<u8>) {
+    bytes.resize(2 * bytes.len(), 0);
 }
 
 /// Reads codes. Behind the end it reads zeros; [`finish`](Self::finish) finds this out.
@@ -160,15 +168,15 @@ impl<'a> Reader<'a> {
         Self { bytes, position: 0 }
     }
 
-    /// At least 57 bits from here on.
+    /// At least 57 bits from `position` on.
     #[inline]
-    fn window(&self) -> u64 {
-        let byte = (self.position / 8) as usize;
+    fn window(&self, position: u64) -> u64 {
+        let byte = (position / 8) as usize;
         let word = match self.bytes.get(byte..).and_then(<[u8]>::first_chunk::<8>) {
             Some(chunk) => u64::from_le_bytes(*chunk),
             None => self.last_window(byte),
         };
-        word >> (self.position % 8)
+        word >> (position % 8)
     }
 
     #[cold]
@@ -181,10 +189,12 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub(super) fn gap(&mut self, code: &Golomb) -> Result<u64> {
-        let window = self.window();
+        let window = self.window(self.position);
         let quotient = window.trailing_ones();
         if quotient + code.width + 2 > WINDOW {
-            return self.wide(code);
+            let (gap, end) = self.wide(code, self.position)?;
+            self.position = end;
+            return Ok(gap);
         }
         let rest = window >> (quotient + 1);
         let (rest, width) = split(code, rest);
@@ -192,27 +202,28 @@ impl<'a> Reader<'a> {
         Ok(u64::from(quotient) * code.m + rest)
     }
 
+    /// A gap whose code does not fit in a window, and where that ends. (It takes no `&mut self`,
+    /// so that a loop over short codes can hold the position in a register.)
     #[cold]
-    fn wide(&mut self, code: &Golomb) -> Result<u64> {
+    fn wide(&self, code: &Golomb, mut position: u64) -> Result<(u64, u64)> {
         let mut quotient = 0;
         loop {
-            let ones = self.window().trailing_ones().min(32);
-            self.position += u64::from(ones);
+            let ones = self.window(position).trailing_ones().min(32);
+            position += u64::from(ones);
             quotient += u64::from(ones);
             if ones < 32 {
                 break;
             }
         }
-        self.position += 1;
-        let low = self.window() & u64::from(u32::MAX);
-        self.position += 32;
-        let rest = self.window() << 32 | low;
-        let (rest, width) = split(code, rest);
-        self.position = self.position - 32 + u64::from(width);
-        if self.position > self.bytes.len() as u64 * 8 {
+        position += 1;
+        let low = self.window(position) & u64::from(u32::MAX);
+        let (rest, width) = split(code, self.window(position + 32) << 32 | low);
+        position += u64::from(width);
+        if position > self.bytes.len() as u64 * 8 {
             return Err(CoderError::Truncated);
         }
-        quotient.checked_mul(code.m).and_then(|q| q.checked_add(rest)).ok_or(CoderError::Payload)
+        let gap = quotient.checked_mul(code.m).and_then(|q| q.checked_add(rest));
+        Ok((gap.ok_or(CoderError::Payload)?, position))
     }
 
     /// Fails if anything is left but the zeros that fill the last byte, or if the codes went on
@@ -222,7 +233,7 @@ impl<'a> Reader<'a> {
         if self.position > end {
             return Err(CoderError::Truncated);
         }
-        if end - self.position >= 8 || self.window() != 0 {
+        if end - self.position >= 8 || self.window(self.position) != 0 {
             return Err(CoderError::Trailing);
         }
         Ok(())

@@ -152,7 +152,7 @@ impl EliasFano {
             let sampled = (before + here) / SAMPLED;
             if sampled > before / SAMPLED && sampled < samples.len() {
                 let wanted = (sampled * SAMPLED - 1 - before) as u32;
-                let bit = nth_one(&[word], wanted).unwrap_or(0) as u64;
+                let bit = nth_one(&[word], 0, wanted).unwrap_or(0);
                 samples.set(sampled, number as u64 * 64 + bit + 1);
             }
             before += here;
@@ -201,22 +201,8 @@ impl EliasFano {
     }
 
     /// The bit of fence number `index` (from 0) among those from bit `from` on.
-    fn fence(&self, from: u64, mut index: u32) -> u64 {
-        let first = from / 64;
-        let mut below = from % 64;
-        for (number, &word) in (first..).zip(&self.fences.words().as_slice()[first as usize..]) {
-            let mut word = word >> below << below;
-            let here = word.count_ones();
-            if index < here {
-                for _ in 0..index {
-                    word &= word - 1;
-                }
-                return number * 64 + u64::from(word.trailing_zeros());
-            }
-            index -= here;
-            below = 0;
-        }
-        self.fences.len()
+    fn fence(&self, from: u64, index: u32) -> u64 {
+        nth_one(self.fences.words().as_slice(), from, index).unwrap_or(self.fences.len())
     }
 
     /// All positions in rising order.
@@ -280,19 +266,22 @@ impl EliasFano {
     }
 }
 
-/// The position of set bit number `index` (from 0); `None` if fewer bits are set.
-pub fn nth_one(words: &[u64], index: u32) -> Option<usize> {
-    let mut before = 0;
-    for (number, &word) in words.iter().enumerate() {
+/// The position of set bit number `index` (from 0) among those from bit `from` on; `None` if fewer
+/// bits are set.
+pub fn nth_one(words: &[u64], from: u64, mut index: u32) -> Option<u64> {
+    let first = from / 64;
+    let mut below = from % 64;
+    for (number, &word) in (first..).zip(&words[first as usize..]) {
+        let mut word = word >> below << below;
         let here = word.count_ones();
-        if before + here > index {
-            let mut word = word;
-            for _ in before..index {
+        if index < here {
+            for _ in 0..index {
                 word &= word - 1;
             }
-            return Some(number * 64 + word.trailing_zeros() as usize);
+            return Some(number * 64 + u64::from(word.trailing_zeros()));
         }
-        before += here;
+        index -= here;
+        below = 0;
     }
     None
 }

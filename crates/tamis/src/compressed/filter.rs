@@ -15,7 +15,7 @@ use crate::math::occupancy::{expected_power, mean_occupied, power_spread, varian
 use crate::math::solve::first_true;
 use crate::spec::{
     BuildError, Goal, Invalid, InvalidParam, Kind, Label, Lines, Operation, Params, PlanError,
-    Prediction, Size, Traffic, WireError, as_stored, digest_floor, narrow, require,
+    Prediction, Size, Traffic, WireError, digest_floor, explain, params, per_key, require,
 };
 use crate::stored::Stored;
 use crate::traffic::{self, model::Shape};
@@ -31,13 +31,17 @@ const ARRAYS: f64 = 3.0;
 /// The most positions of an array, which is never in memory itself. Frozen.
 const MAX_POSITIONS: u64 = 1 << 62;
 
-/// Params of a [`CompressedBloom`] filter: those of the Bloom filter whose set bits it keeps, and
-/// the number of those.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompressedParams {
-    positions: u64,
-    hashes: u32,
-    ones: u64,
+params! {
+    /// Params of a [`CompressedBloom`] filter: those of the Bloom filter whose set bits it keeps,
+    /// and the number of those.
+    pub struct CompressedParams {
+        /// Positions of the array, m.
+        pub positions: u64,
+        /// Positions of each key, k.
+        pub hashes: u32,
+        /// Positions that are set.
+        ones: u64,
+    }
 }
 
 impl CompressedParams {
@@ -49,29 +53,6 @@ impl CompressedParams {
         require((1..=MAX_HASHES).contains(&hashes), "hashes", hashes, "1 to 64")?;
         require(ones <= positions, "ones", ones, "at most the positions")?;
         Ok(Self { positions, hashes, ones })
-    }
-
-    /// Positions of the array, m.
-    pub fn positions(&self) -> u64 {
-        self.positions
-    }
-
-    /// Positions of each key, k.
-    pub fn hashes(&self) -> u32 {
-        self.hashes
-    }
-}
-
-impl Params for CompressedParams {
-    const NAMES: &'static [&'static str] = &["positions", "hashes", "ones"];
-
-    fn values(&self) -> Vec<u64> {
-        vec![self.positions(), self.hashes().into(), self.ones]
-    }
-
-    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let [positions, hashes, ones] = as_stored(values)?;
-        Self::new(positions, narrow(hashes), ones)
     }
 }
 
@@ -170,12 +151,64 @@ impl Stored for CompressedBloom {
     const CAN: &'static [Operation] = &[];
     const REASON: &'static str = "the least memory for a thousand keys or fewer below 0.4%, built once; an answer takes three cache misses";
 
+    /// There is one hash function unless the goal fixes another number, because one takes the
+    /// least memory at any rate.
     fn least(goal: &Goal) -> Result<CompressedParams, PlanError> {
-        plan(goal)
+        goal.check()?;
+        let kind = Self::KIND.name();
+        let [positions, hashes] = goal.fixed_params(kind, &CompressedParams::NAMES[..2])?;
+        let keys = goal.sized_keys();
+        let hashes = hashes.unwrap_or(1);
+        if let Some(positions) = positions {
+            return Ok(CompressedParams::from_values(&[positions, hashes, 0])?);
+        }
+        CompressedParams::from_values(&[1, hashes, 0])?;
+        let hashes = hashes as u32;
+        let throws = keys.saturating_mul(hashes.into());
+        let Some(budget) = goal.budget() else {
+            let Size::Rate(asked) = goal.size else {
+                unreachable!("the other sizes have a budget")
+            };
+            let met = |positions| model::rate(positions, hashes, keys) <= asked;
+            let positions = first_true(1, MAX_POSITIONS, met).ok_or_else(|| {
+                let nearest = model::rate(MAX_POSITIONS, hashes, keys);
+                PlanError::Unreachable { kind, asked, keys, nearest }
+            })?;
+            return Ok(CompressedParams::new(positions, hashes, 0)?);
+        };
+        let held = |positions: u64| held_bits(positions, throws).unwrap_or(u64::MAX);
+        // Bits rise with the positions, by one for each key at every doubling, except for small
+        // steps down where low bits become wider. So what is found fits, and hardly more would.
+        let beyond = first_true(1, MAX_POSITIONS, |positions| held(positions) > budget);
+        match beyond.map_or(MAX_POSITIONS, |beyond| beyond - 1) {
+            0 => {
+                let [asked, least] = [budget, held(1)].map(|bits| per_key(bits, keys));
+                Err(PlanError::TooFewBits { kind, asked, least })
+            }
+            positions => Ok(CompressedParams::new(positions, hashes, 0)?),
+        }
     }
 
     fn predict(params: &CompressedParams, keys: u64) -> Prediction {
-        predict(params, keys)
+        let (m, k) = (params.positions(), params.hashes());
+        let throws = keys.saturating_mul(k.into());
+        let ones = libm::round(mean_occupied(m, throws)) as u64;
+        let held = held_bits(m, throws).unwrap_or(u64::MAX);
+        let sections = EliasFano::part_bits(m, ones)
+            .map_or([0; 2], |(lows, fences)| [lows, fences].map(|bits| bits.div_ceil(64) * 8));
+        let sections = sections.map(|bytes| (Encoding::Raw, bytes));
+        let wire = wire::planned_sections(CompressedParams::NAMES.len(), &sections);
+        let looked: f64 = (0..k).map(|i| expected_power(m, throws, i)).sum();
+        Prediction {
+            rate: model::rate(m, k, keys),
+            rate_spread: power_spread(m, throws, k),
+            bits_per_key: per_key(held, keys),
+            wire_bits_per_key: per_key(wire, keys) * 8.0,
+            blocks_per_insert: 0.0,
+            blocks_per_hit: ARRAYS * f64::from(k),
+            blocks_per_miss: ARRAYS * looked,
+            overflow: None,
+        }
     }
 
     fn traffic(params: &CompressedParams, keys: u64, _: &Prediction, _: Option<u64>) -> Traffic {
@@ -194,14 +227,11 @@ impl Stored for CompressedBloom {
         let ones = mean_occupied(m, n.saturating_mul(k.into()));
         let shape = Shape { positions: m, hashes: k, keys: n };
         let entropy = shape.entropy_bits(traffic::model::Message::Snapshot);
-        out.add("message", format_args!("z = m H(p) = {entropy:.0} bits, the entropy"));
-        out.add(
-            "memory",
-            format_args!(
-                "Elias-Fano positions: about (2 + log2(m / X)) X = {:.0} bits, X = {ones:.0}",
-                ones * (2.0 + libm::log2(m as f64 / ones.max(1.0)))
-            ),
-        );
+        explain! { out;
+            "message": "z = m H(p) = {entropy:.0} bits, the entropy";
+            "memory": "Elias-Fano positions: about (2 + log2(m / X)) X = {:.0} bits, X = {ones:.0}",
+                ones * (2.0 + libm::log2(m as f64 / ones.max(1.0)));
+        }
     }
 
     fn build_in_parallel(
@@ -258,7 +288,7 @@ impl Stored for CompressedBloom {
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         const DAMAGED: Invalid = Invalid("the positions are not what an encoder writes");
         let (label, params) = Self::begin(frame)?;
-        let CompressedParams { positions: universe, ones, .. } = params;
+        let (universe, ones) = (params.positions(), params.ones());
         let (low_bits, fence_bits) =
             EliasFano::part_bits(universe, ones).map_err(WireError::Content)?;
         let all = EliasFano::planned_bits(universe, ones).ok_or(DAMAGED)? / 8;
@@ -300,71 +330,10 @@ impl Stored for CompressedBloom {
     }
 }
 
-/// The params for `goal`. There is one hash function unless the goal fixes another number,
-/// because one takes the least memory at any rate.
-fn plan(goal: &Goal) -> Result<CompressedParams, PlanError> {
-    const KIND: &str = "compressed";
-    goal.check()?;
-    let [positions, hashes] = goal.fixed_params(KIND, ["positions", "hashes"])?;
-    let keys = goal.sized_keys();
-    let hashes = hashes.unwrap_or(1);
-    if let Some(positions) = positions {
-        return Ok(CompressedParams::from_values(&[positions, hashes, 0])?);
-    }
-    CompressedParams::from_values(&[1, hashes, 0])?;
-    let hashes = hashes as u32;
-    let throws = keys.saturating_mul(hashes.into());
-    let Some(budget) = goal.budget() else {
-        let Size::Rate(asked) = goal.size else { unreachable!("the other sizes have a budget") };
-        let met = |positions| model::rate(positions, hashes, keys) <= asked;
-        let positions = first_true(1, MAX_POSITIONS, met).ok_or_else(|| {
-            let nearest = model::rate(MAX_POSITIONS, hashes, keys);
-            PlanError::Unreachable { kind: KIND, asked, keys, nearest }
-        })?;
-        return Ok(CompressedParams::new(positions, hashes, 0)?);
-    };
-    let held = |positions: u64| held_bits(positions, throws).unwrap_or(u64::MAX);
-    // Bits rise with the positions, by one for each key at every doubling, except for small steps
-    // down where low bits become wider. So what is found fits, and hardly more would.
-    let beyond = first_true(1, MAX_POSITIONS, |positions| held(positions) > budget);
-    match beyond.map_or(MAX_POSITIONS, |beyond| beyond - 1) {
-        0 => {
-            let (asked, least) = (budget as f64, held(1) as f64);
-            let per_key = |bits: f64| bits / keys as f64;
-            Err(PlanError::TooFewBits { kind: KIND, asked: per_key(asked), least: per_key(least) })
-        }
-        positions => Ok(CompressedParams::new(positions, hashes, 0)?),
-    }
-}
-
 /// Bits of memory after `throws` random positions of `positions` were set.
 fn held_bits(positions: u64, throws: u64) -> Option<u64> {
     let ones = libm::round(mean_occupied(positions, throws)) as u64;
     EliasFano::planned_bits(positions, ones)
-}
-
-/// What a filter with `params` and `keys` keys will do.
-fn predict(params: &CompressedParams, keys: u64) -> Prediction {
-    let (m, k) = (params.positions(), params.hashes());
-    let throws = keys.saturating_mul(k.into());
-    let ones = libm::round(mean_occupied(m, throws)) as u64;
-    let held = held_bits(m, throws).unwrap_or(u64::MAX);
-    let per_key = |bits: f64| bits / keys.max(1) as f64;
-    let sections = EliasFano::part_bits(m, ones)
-        .map_or([0; 2], |(lows, fences)| [lows, fences].map(|bits| bits.div_ceil(64) * 8));
-    let sections = sections.map(|bytes| (Encoding::Raw, bytes));
-    let wire = wire::planned_sections(CompressedParams::NAMES.len(), &sections);
-    let looked: f64 = (0..k).map(|i| expected_power(m, throws, i)).sum();
-    Prediction {
-        rate: model::rate(m, k, keys),
-        rate_spread: power_spread(m, throws, k),
-        bits_per_key: per_key(held as f64),
-        wire_bits_per_key: per_key(wire as f64 * 8.0),
-        blocks_per_insert: 0.0,
-        blocks_per_hit: ARRAYS * f64::from(k),
-        blocks_per_miss: ARRAYS * looked,
-        overflow: None,
-    }
 }
 
 face!(CompressedBloom);

@@ -1,14 +1,12 @@
 //! Deltas as bytes: the header of the format with object 2, the content ids of base and result
 //! (section 0, 16 bytes each), and the sections of the change.
 
-use alloc::string::ToString;
 use alloc::vec;
-use alloc::vec::Vec;
 
 use super::Delta;
 use crate::any::shape;
 use crate::change::Change;
-use crate::spec::{Invalid, Label, Limits, WireError};
+use crate::spec::{Invalid, Limits, WireError};
 use crate::wire::{self, ContentId, Encoded, Frame, Header, Object, Payload};
 
 const IDS: u8 = 0;
@@ -25,26 +23,16 @@ impl Delta {
         if let Some(shape) = shape(self.kind, &self.params) {
             payloads.extend(self.change.encode(shape));
         }
-        let Label { hasher, keys, capacity } = self.label;
-        wire::encode(
-            Header {
-                object: Object::Delta,
-                kind: self.kind,
-                hasher,
-                keys,
-                capacity,
-                params: self.params.clone(),
-                sections: Vec::new(),
-            },
-            payloads,
-        )
+        let params = self.params.clone();
+        wire::encode(Header::new(Object::Delta, self.kind, self.label, params), payloads)
     }
 
     /// A delta from bytes, everything checked that can be checked without the base.
     pub fn decode(mut bytes: &[u8], limits: Limits) -> Result<Self, WireError> {
         let mut frame = Frame::read(&mut bytes, limits)?;
         frame.header().expect(Object::Delta)?;
-        let Header { kind, hasher, keys, capacity, params, .. } = frame.header().clone();
+        let (kind, label) = (frame.header().kind, frame.header().label());
+        let params = frame.header().params.clone();
         let (ids, _) = frame.trimmed(IDS)?;
         let id = |at: usize| {
             let bytes = ids.get(at..at + 16).and_then(|bytes| bytes.try_into().ok());
@@ -55,11 +43,10 @@ impl Delta {
             return Err(DAMAGED.into());
         }
         if !kind.can_insert() {
-            return Err(WireError::Unknown { field: "kind", value: kind.name().to_string() });
+            return Err(WireError::unknown("kind", kind.name()));
         }
         let change = Change::read(&mut frame, shape(kind, &params).ok_or(DAMAGED)?)?;
         frame.finish()?;
-        let label = Label { hasher, keys, capacity };
         Ok(Self { kind, label, params, base, result, change })
     }
 }

@@ -1,8 +1,6 @@
 //! The parameters of a d-left table.
 
-use crate::spec::{InvalidParam, Params, as_stored, narrow, require};
-use alloc::vec;
-use alloc::vec::Vec;
+use crate::spec::{InvalidParam, params, require};
 
 /// The most subtables.
 pub(super) const MAX_SUBTABLES: u32 = 8;
@@ -21,14 +19,20 @@ pub(super) const COUNTER_BITS: u32 = 2;
 /// A cell is read as one word.
 const MAX_CELL_BITS: u32 = 64;
 
-/// How identities are cut, and how many cells there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DLeftParams {
-    subtables: u32,
-    buckets: u64,
-    cells: u32,
-    remainder: u32,
-    value: u32,
+params! {
+    /// How identities are cut, and how many cells there are.
+    pub struct DLeftParams {
+        /// Subtables, d.
+        pub subtables: u32,
+        /// Buckets of a subtable, B.
+        pub buckets: u64,
+        /// Cells of a bucket, c.
+        pub cells: u32,
+        /// Bits of a remainder, r.
+        pub remainder: u32,
+        /// Bits of a value.
+        pub value: u32,
+    }
 }
 
 impl DLeftParams {
@@ -51,31 +55,6 @@ impl DLeftParams {
         let fits = (1..=(MAX_UNIVERSE >> remainder).min(MAX_BUCKETS)).contains(&buckets);
         require(fits, "buckets", buckets, "1 to 2^44, and at most 2^62 identities")?;
         Ok(Self { subtables, buckets, cells, remainder, value })
-    }
-
-    /// Subtables, d.
-    pub fn subtables(&self) -> u32 {
-        self.subtables
-    }
-
-    /// Buckets of a subtable, B.
-    pub fn buckets(&self) -> u64 {
-        self.buckets
-    }
-
-    /// Cells of a bucket, c.
-    pub fn cells(&self) -> u32 {
-        self.cells
-    }
-
-    /// Bits of a remainder, r.
-    pub fn remainder(&self) -> u32 {
-        self.remainder
-    }
-
-    /// Bits of a value.
-    pub fn value(&self) -> u32 {
-        self.value
     }
 
     /// Identities that can be told apart, B 2^r.
@@ -129,19 +108,5 @@ impl DLeftParams {
         let coarser = self.coarser(dropped)?;
         let cells = self.cells * self.cell_bits() / coarser.cell_bits();
         Ok(Self { cells: cells.min(MAX_CELLS), ..coarser })
-    }
-}
-
-impl Params for DLeftParams {
-    const NAMES: &'static [&'static str] = &["subtables", "buckets", "cells", "remainder", "value"];
-
-    fn values(&self) -> Vec<u64> {
-        let Self { subtables, buckets, cells, remainder, value } = *self;
-        vec![subtables.into(), buckets, cells.into(), remainder.into(), value.into()]
-    }
-
-    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let [subtables, buckets, cells, remainder, value] = as_stored(values)?;
-        Self::new(narrow(subtables), buckets, narrow(cells), narrow(remainder), narrow(value))
     }
 }

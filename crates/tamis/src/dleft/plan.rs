@@ -7,7 +7,7 @@ use super::sections::LOAD_BITS;
 use crate::bits::Line;
 use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
-use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size, narrow};
+use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size, narrow, per_key};
 use crate::wire::{self, Encoding};
 
 /// Subtables and cells of a bucket, as in the paper.
@@ -48,8 +48,8 @@ pub(super) fn room(params: &DLeftParams) -> u64 {
 pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
     goal.check()?;
     let kind = Kind::DLeft.name();
-    let names = ["subtables", "buckets", "cells", "remainder", "value"];
-    let [subtables, buckets, cells, remainder, value] = goal.fixed_params(kind, names)?;
+    let [subtables, buckets, cells, remainder, value] =
+        goal.fixed_params(kind, DLeftParams::NAMES)?;
     let (subtables, cells) = (subtables.map_or(SUBTABLES, narrow), cells.map_or(CELLS, narrow));
     let (value, fixed_remainder) = (value.map_or(0, narrow), remainder.map_or(1, narrow));
     // Checks the fixed params with the smallest table that has them.
@@ -91,11 +91,8 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
                 build(buckets.max(1), remainder).ok().filter(|_| enough)
             });
             let smallest = build(least, *remainders.start())?;
-            let too_few = PlanError::TooFewBits {
-                kind,
-                asked: budget as f64 / keys as f64,
-                least: smallest.bits() as f64 / keys as f64,
-            };
+            let [asked, least] = [budget, smallest.bits()].map(|bits| per_key(bits, keys));
+            let too_few = PlanError::TooFewBits { kind, asked, least };
             tables.max_by_key(DLeftParams::universe).ok_or(too_few)
         }
     }
@@ -131,14 +128,13 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
         Encoding::Trimmed,
         libm::ceil(trimmed / 8.0) as u64,
     );
-    let per_key = |bits: f64| bits / keys.max(1) as f64;
     let (all, hit) = (lines(&grown, grown.subtables()), lines_of_hit(&grown, &filled));
     let rate = rate(&grown, keys);
     Prediction {
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
-        bits_per_key: per_key((grown.bits().next_multiple_of(Line::BITS) + overflow) as f64),
-        wire_bits_per_key: per_key(wire as f64 * 8.0),
+        bits_per_key: per_key(grown.bits().next_multiple_of(Line::BITS) + overflow, keys),
+        wire_bits_per_key: per_key(wire, keys) * 8.0,
         blocks_per_insert: all,
         blocks_per_hit: hit,
         // A false positive reads what a hit reads.

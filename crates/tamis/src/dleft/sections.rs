@@ -9,7 +9,7 @@ use super::bucket::{Cell, max_count};
 use super::params::{COUNTER_BITS, DLeftParams};
 use super::table::Table;
 use crate::bits::{BitReader, BitWriter};
-use crate::entry::section;
+use crate::entry::{Overflow, section};
 use crate::identities::Table as _;
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
@@ -69,7 +69,7 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table
         if overflow.iter().any(|one| one.identity >= params.universe() || !within(one.value)) {
             return Err(section::LIST_ORDER.into());
         }
-        table.set_overflow(overflow);
+        *table.overflow_mut() = Overflow::from_entries(overflow);
     }
     Ok(table)
 }

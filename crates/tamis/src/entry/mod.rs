@@ -75,7 +75,7 @@ pub(crate) fn put_entries<I: Iterator<Item = Entry>>(
         entries().for_each(|entry| {
             identities.put(entry.identity);
             if entry.count > 1 {
-                identities.put(entry.identity);
+                identities.repeat();
                 several.push(entry.count - 1);
             }
         });

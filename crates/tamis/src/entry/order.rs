@@ -57,25 +57,57 @@ pub(crate) fn coarser(
     })
 }
 
+/// Entries in order, the next of which are at hand.
+struct AtHand<I> {
+    rest: I,
+    entries: Vec<Entry>,
+    at: usize,
+}
+
+impl<I: Iterator<Item = Entry>> AtHand<I> {
+    fn new(rest: I) -> Self {
+        Self { rest, entries: Vec::new(), at: 0 }
+    }
+
+    /// The next entry, which stays.
+    #[inline]
+    fn peek(&mut self) -> Option<Entry> {
+        if self.at == self.entries.len() {
+            self.entries.clear();
+            self.entries.extend(self.rest.by_ref().take(MOST_AT_HAND));
+            self.at = 0;
+        }
+        self.entries.get(self.at).copied()
+    }
+}
+
+/// Entries at hand: few enough for the quickest memory.
+const MOST_AT_HAND: usize = 128;
+
 /// The entries of both, in order; equal ones are joined.
+///
+/// Which comes first cannot be predicted, and decides no branch while there are entries of both.
 pub(crate) fn merged(
-    mut a: impl Iterator<Item = Entry>,
-    mut b: impl Iterator<Item = Entry>,
+    a: impl Iterator<Item = Entry>,
+    b: impl Iterator<Item = Entry>,
     is_set: bool,
 ) -> impl Iterator<Item = Entry> {
-    let (mut first, mut second) = (a.next(), b.next());
+    let (mut a, mut b) = (AtHand::new(a), AtHand::new(b));
     iter::from_fn(move || {
-        let is_second = match (&first, &second) {
-            (Some(first), Some(second)) => first.key() > second.key(),
-            (first, _) => first.is_none(),
+        let (first, second) = match (a.peek(), b.peek()) {
+            (Some(first), Some(second)) => (first, second),
+            (first, second) => {
+                a.at += usize::from(first.is_some());
+                b.at += usize::from(second.is_some());
+                return first.or(second);
+            }
         };
-        if is_second {
-            return core::mem::replace(&mut second, b.next());
-        }
-        let mut next = core::mem::replace(&mut first, a.next())?;
-        if let Some(same) = second.filter(|second| second.key() == next.key()) {
-            join(&mut next, &same, is_set);
-            second = b.next();
+        let order = first.key().cmp(&second.key());
+        a.at += usize::from(order.is_le());
+        b.at += usize::from(order.is_ge());
+        let mut next = [first, second][usize::from(order.is_gt())];
+        if order.is_eq() {
+            join(&mut next, &second, is_set);
         }
         Some(next)
     })

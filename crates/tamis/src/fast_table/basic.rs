@@ -15,21 +15,13 @@ use crate::spec::Invalid;
 /// are kept once: a node takes as many accesses, and values need not be copied.
 #[derive(Clone, Debug)]
 pub struct Basic {
-    counters: Counters,
+    pub(super) counters: Counters,
     /// Number `item * hashes + i` stands for `item` in its i-th bucket.
     lists: Lists,
     hashes: u32,
 }
 
 impl Basic {
-    pub(super) fn on_chip(&self) -> &Counters {
-        &self.counters
-    }
-
-    pub(super) fn on_chip_mut(&mut self) -> &mut Counters {
-        &mut self.counters
-    }
-
     /// All items that have `bucket` among their buckets.
     pub(super) fn items(&self, bucket: u32) -> impl Iterator<Item = u32> {
         let hashes = self.hashes;
@@ -53,11 +45,8 @@ impl Place for Basic {
 
     fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32> {
         let home = self.counters.find_home(digest, by)?;
-        by.head();
-        self.items(home).find(|&item| {
-            by.node();
-            is(item)
-        })
+        let entry = self.lists.find(home, |entry| is(entry / self.hashes), by)?;
+        Some(entry / self.hashes)
     }
 
     fn prepare(&mut self, items: u64, digest: Digest) -> Result<(), OutOfMemory> {

@@ -94,6 +94,11 @@ impl Counters {
         self.home_if(buckets, |_| 0)
     }
 
+    /// The home of the key with `digest`, which is in.
+    pub(super) fn home_of(&self, digest: Digest) -> u32 {
+        self.home(&self.buckets_of(digest))
+    }
+
     /// The home as it would be if every counter were higher by `higher(bucket)`.
     pub(super) fn home_if(&self, buckets: &Buckets, higher: impl Fn(u32) -> u64) -> u32 {
         let counted = |&bucket: &u32| (self.cells.get(bucket.into()) + higher(bucket), bucket);

@@ -28,12 +28,6 @@ pub struct Pruned {
     homes: Lists,
 }
 
-impl Pruned {
-    fn on_chip(&self) -> &Counters {
-        self.all.on_chip()
-    }
-}
-
 impl Place for Pruned {
     fn new(params: TableParams) -> Result<Self, OutOfMemory> {
         Ok(Self { all: Basic::new(params)?, homes: Lists::new(params.buckets())? })
@@ -41,7 +35,7 @@ impl Place for Pruned {
 
     #[inline]
     fn find(&self, digest: Digest, is: impl Fn(u32) -> bool, by: &mut impl Trace) -> Option<u32> {
-        let home = self.on_chip().find_home(digest, by)?;
+        let home = self.all.counters.find_home(digest, by)?;
         self.homes.find(home, is, by)
     }
 
@@ -58,14 +52,14 @@ impl Place for Pruned {
         by: &mut impl Trace,
     ) {
         self.all.link(item, digest, &digest_of, by);
-        let counters = self.all.on_chip();
+        let counters = &self.all.counters;
         let buckets = counters.buckets_of(digest);
         for &bucket in buckets.as_slice() {
             let mut at = self.homes.first(bucket);
             while let Some(other) = at {
                 by.node();
                 at = self.homes.after(other);
-                let home = counters.home(&counters.buckets_of(digest_of(other)));
+                let home = counters.home_of(digest_of(other));
                 if home != bucket {
                     by.moved();
                     self.homes.remove(bucket, other);
@@ -83,10 +77,10 @@ impl Place for Pruned {
         digest_of: impl Fn(u32) -> Digest,
         by: &mut impl Trace,
     ) {
-        let buckets = self.on_chip().buckets_of(digest);
-        self.homes.remove(self.on_chip().home(&buckets), item);
+        let buckets = self.all.counters.buckets_of(digest);
+        self.homes.remove(self.all.counters.home(&buckets), item);
         self.all.unlink(item, digest, &digest_of, by);
-        let counters = self.all.on_chip();
+        let counters = &self.all.counters;
         for (done, &bucket) in buckets.as_slice().iter().enumerate() {
             for other in self.all.items(bucket) {
                 let theirs = counters.buckets_of(digest_of(other));
@@ -106,7 +100,7 @@ impl Place for Pruned {
     }
 
     fn rename(&mut self, from: u32, to: u32, digest: Digest) {
-        let home = self.on_chip().home(&self.on_chip().buckets_of(digest));
+        let home = self.all.counters.home_of(digest);
         self.homes.rename(home, from, to);
         self.all.rename(from, to, digest);
     }
@@ -120,19 +114,19 @@ impl Place for Pruned {
         for item in 0..items {
             let digest = digest_of(item);
             self.prepare(items.into(), digest)?;
-            let buckets = self.on_chip().buckets_of(digest);
-            self.all.on_chip_mut().raise(&buckets);
+            let buckets = self.all.counters.buckets_of(digest);
+            self.all.counters.raise(&buckets);
         }
         for item in 0..items {
             let digest = digest_of(item);
             self.all.enter(item, digest);
-            self.homes.push(self.on_chip().home(&self.on_chip().buckets_of(digest)), item);
+            self.homes.push(self.all.counters.home_of(digest), item);
         }
         Ok(())
     }
 
     fn counters(&self) -> Option<&Counters> {
-        Some(self.on_chip())
+        Some(&self.all.counters)
     }
 
     fn footprint(&self) -> u64 {
@@ -141,10 +135,8 @@ impl Place for Pruned {
 
     fn validate(&self, items: u32, digest_of: impl Fn(u32) -> Digest) -> Result<(), Invalid> {
         self.all.validate(items, &digest_of)?;
-        let counters = self.on_chip();
-        self.homes.validate_all(items, |item, bucket| {
-            counters.home(&counters.buckets_of(digest_of(item))) == bucket
-        })
+        let counters = &self.all.counters;
+        self.homes.validate_all(items, |item, bucket| counters.home_of(digest_of(item)) == bucket)
     }
 }
 
@@ -164,11 +156,11 @@ impl<K: Key, V> FastTable<K, V> {
             let mut digests = [Digest(0); AHEAD];
             for (digest, key) in digests.iter_mut().zip(keys) {
                 *digest = self.hasher.digest(key);
-                self.layout.on_chip().prefetch(*digest);
+                self.layout.all.counters.prefetch(*digest);
             }
             let mut homes = [None; AHEAD];
             for ((home, &digest), _) in homes.iter_mut().zip(&digests).zip(keys) {
-                *home = self.layout.on_chip().find_home(digest, &mut ());
+                *home = self.layout.all.counters.find_home(digest, &mut ());
                 if let Some(home) = *home {
                     self.layout.homes.prefetch(home);
                 }

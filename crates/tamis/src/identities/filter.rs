@@ -343,11 +343,17 @@ impl<T: Table> Stored for Identities<T> {
         self.table.lay_out(entries).is_ok()
     }
 
+    /// Which identities are in, which of them several times, and their values. (Counts above two
+    /// are few.)
     fn entropy_bits(&self) -> f64 {
         let params = self.table.params();
-        let entries = self.table.entries().count() as u64;
+        let (mut entries, mut several) = (0, 0);
+        self.table.entries().for_each(|entry| {
+            entries += 1;
+            several += u64::from(entry.count > 1);
+        });
         let values = entries as f64 * f64::from(T::value_bits(&params));
-        coder::set_bits(T::universe(&params), entries) + values
+        coder::set_bits(T::universe(&params), entries) + coder::set_bits(entries, several) + values
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use crate::bits::{OutOfMemory, fetch_ahead, fetch_all_ahead};
 use crate::digest::Digest;
-use crate::entry::{Entry, Overflow};
+use crate::entry::{Entry, Overflow, order};
 use crate::filter::{Count, Filter, Remove};
 use crate::key::Key;
 use crate::spec::{
@@ -139,6 +139,41 @@ pub trait Table: Clone + core::fmt::Debug {
     /// Distinct cache lines that an insertion at `place` touches.
     fn lines_to_insert(&self, place: Self::Place) -> u32;
 
+    /// An empty table with `params`, which runs the code that this one runs.
+    fn like(&self, params: Self::Params) -> Result<Self, OutOfMemory> {
+        Self::new(params)
+    }
+    /// The same content under `params`, whose universe is 2^`dropped` times smaller.
+    fn rebuilt(&self, params: Self::Params, dropped: u32) -> Result<Self, Full> {
+        let mut table = self.like(params).map_err(|_| self.full())?;
+        table.lay_out(order::coarser(self.entries(), dropped, Self::IS_SET))?;
+        Ok(table)
+    }
+    /// Under `params` the content of this table, whose identities lose `dropped` low bits, and of
+    /// `other`, whose identities lose `other_dropped`.
+    fn joined(
+        &self,
+        params: Self::Params,
+        dropped: u32,
+        other: &Self,
+        other_dropped: u32,
+    ) -> Result<Self, Full> {
+        let mut table = self.like(params).map_err(|_| self.full())?;
+        let (mine, theirs) = (self.entries(), other.entries());
+        if dropped == 0 && other_dropped == 0 {
+            // The common case, which is compiled without a step for each entry.
+            table.lay_out(order::merged(mine, theirs, Self::IS_SET))?;
+        } else {
+            let mine = order::coarser(mine, dropped, Self::IS_SET);
+            let theirs = order::coarser(theirs, other_dropped, Self::IS_SET);
+            table.lay_out(order::merged(mine, theirs, Self::IS_SET))?;
+        }
+        Ok(table)
+    }
+    /// The error where there is no memory for a new table.
+    fn full(&self) -> Full {
+        Full { keys: self.used(), inserted: 0 }
+    }
     /// The same identities, laid out for twice as many keys.
     fn grown(&self) -> Result<Self, ResizeError>;
     /// The same identities, laid out for half as many keys.

@@ -8,7 +8,7 @@ use super::functions::{Family, Partition, key_crc, mixed, translated};
 use super::model::{self, alike};
 use super::optimise::plan;
 use super::params::PartitionedParams;
-use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
+use crate::bits::{self, BitVec, Line, OutOfMemory, Packed, Words};
 use crate::bloom::looked_at;
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
@@ -16,15 +16,14 @@ use crate::filter::Filter;
 use crate::math::occupancy::mean_occupied;
 use crate::spec::{
     BuildError, Goal, Invalid, Kind, Label, Lines, Operation, Params, PlanError, Prediction,
-    Traffic, WireError, digest_floor,
+    Traffic, WireError, digest_floor, explain,
 };
-use crate::stored::Stored;
+use crate::stored::{ARRAY, Stored};
 use crate::threads;
 use crate::traffic;
 use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 
-/// The sections: the bit array, and the choices where there are any.
-const ARRAY: u8 = 0;
+/// The section behind the bit array: the choices, where there are any.
 const CHOICES: u8 = 1;
 
 /// A Bloom filter whose keys are in groups, each with the hash functions that set the fewest bits.
@@ -81,10 +80,6 @@ impl PartitionedBloom {
         let (bits, family) = (self.params.segment_bits(), self.params.family());
         let start = group / self.params.segment_groups() * bits;
         self.functions(group).map(move |function| start + family.position(digest, function, bits))
-    }
-
-    fn is_empty_group(&self, group: u64) -> bool {
-        self.functions(group).next().is_none()
     }
 }
 
@@ -162,8 +157,9 @@ impl Filter for PartitionedBloom {
             let all = segment * groups..(segment + 1) * groups;
             // Without choices no group is marked as empty, and a few bytes may claim any number of
             // groups.
+            let is_asked = |&group: &u64| self.functions(group).next().is_some();
             let asked = match self.choices {
-                Some(_) => all.filter(|&group| !self.is_empty_group(group)).count() as f64,
+                Some(_) => all.filter(is_asked).count() as f64,
                 None => groups as f64,
             };
             asked * libm::pow(ones as f64 / bits as f64, params.hashes().into())
@@ -223,29 +219,26 @@ impl Stored for PartitionedBloom {
     fn explain(params: &PartitionedParams, n: u64, _: &Prediction, out: &mut Lines) {
         let (m, g, k) = (params.bits(), params.groups(), params.hashes());
         let h = params.candidates();
-        out.add("symbols", format_args!("n = {n} keys, m = {m} bits in {} segments, g = {g} groups, k = {k} of H = {h} functions", params.segments()));
         let groups = match params.partition() {
             Partition::Top => "by the top of the digest",
             Partition::Rs => "by RS of the digest",
         };
-        out.add("groups", format_args!("{groups}, n / g = {:.2} keys", n as f64 / g as f64));
         let (candidates, floor) = match params.family() {
             Family::Mixers => ("a mixer for each", "n / 2^64"),
             Family::Crc => ("CRC-32 of the digest and a number", "n / 2^64 + n / (g 2^32)"),
         };
-        out.add("functions", candidates);
         let fill = model::expected_fill(params, n);
         let plain = mean_occupied(m, n.saturating_mul(k.into())) / m as f64;
-        out.add("fill", format_args!("1 - z = {fill:.5}, where a plain filter has {plain:.5}"));
-        let rate = model::rate(params, n);
-        out.add("rate", format_args!("f = (1 - z)^k (1 - empty groups) + {floor} = {rate:.4e}"));
-        out.add(
-            "memory",
-            format_args!(
-                "m + g k ceil(log2(H + 1)) = {m} + {} bits, in whole cache lines",
-                params.choice_bits()
-            ),
-        );
+        let (segments, choices) = (params.segments(), params.choice_bits());
+        explain! { out;
+            "symbols": "n = {n} keys, m = {m} bits in {segments} segments, g = {g} groups, \
+                k = {k} of H = {h} functions";
+            "groups": "{groups}, n / g = {:.2} keys", n as f64 / g as f64;
+            "functions": "{candidates}";
+            "fill": "1 - z = {fill:.5}, where a plain filter has {plain:.5}";
+            "rate": "f = (1 - z)^k (1 - empty groups) + {floor} = {:.4e}", model::rate(params, n);
+            "memory": "m + g k ceil(log2(H + 1)) = {m} + {choices} bits, in whole cache lines";
+        }
     }
 
     /// Segments are built on as many threads as there are cores; the result does not depend on
@@ -361,14 +354,10 @@ impl Stored for PartitionedBloom {
 
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let how = how.into();
-        let pack = |role, words: &bits::Words, bits| {
-            let bytes = how.array(words.as_slice(), bits);
-            Payload::packed(role, bytes, words.len() as u64 * 8)
-        };
-        let array = pack(ARRAY, self.bits.words(), self.params.bits());
-        let choices = self.choices.iter();
-        let choices =
-            choices.map(|choices| pack(CHOICES, choices.words(), self.params.choice_bits()));
+        let array = Payload::array(ARRAY, self.bits.words(), self.params.bits(), how);
+        let choices = self.choices.iter().map(|choices| {
+            Payload::array(CHOICES, choices.words(), self.params.choice_bits(), how)
+        });
         self.frame([array].into_iter().chain(choices).collect())
     }
 
@@ -397,8 +386,8 @@ impl Stored for PartitionedBloom {
         array + self.params.choice_bits() as f64
     }
 
-    fn array(&self) -> Option<(u64, u64)> {
-        Some((self.bits.len(), self.bits.ones()))
+    fn array(&self) -> Option<(&Words, u64)> {
+        Some((self.bits.words(), self.bits.len()))
     }
 }
 

@@ -39,7 +39,7 @@ use crate::bits::Line;
 use crate::bloom;
 use crate::math::occupancy::{mean_occupied, power_spread};
 use crate::math::tail::{binomial_pmf, ln_binomial_pmf};
-use crate::spec::{Params, Prediction, digest_floor};
+use crate::spec::{Params, Prediction, digest_floor, per_key};
 use crate::wire::{self, Encoding};
 
 /// With at most this many rounds, each of one function of one group, the fill is followed round by
@@ -280,7 +280,6 @@ pub(super) fn held_bits(params: &PartitionedParams) -> u64 {
 pub fn predict(params: &PartitionedParams, keys: u64) -> Prediction {
     let (k, width) = (params.hashes(), params.width());
     let (fill, rate) = predicted(params, keys, STEPS);
-    let per_key = |bits: u64| bits as f64 / keys.max(1) as f64;
     let raw = |bits: u64| (Encoding::Raw, bits.div_ceil(64) * 8);
     let sections = [raw(params.bits()), raw(params.choice_bits())];
     // Without a choice there is no section of choices.
@@ -297,8 +296,8 @@ pub fn predict(params: &PartitionedParams, keys: u64) -> Prediction {
     Prediction {
         rate,
         rate_spread: power_spread(params.bits(), throws, k),
-        bits_per_key: per_key(held_bits(params)),
-        wire_bits_per_key: per_key(wire * 8),
+        bits_per_key: per_key(held_bits(params), keys),
+        wire_bits_per_key: per_key(wire * 8, keys),
         blocks_per_insert: 0.0,
         blocks_per_hit: choices + hit,
         blocks_per_miss: choices + (1.0 - empty) * miss,

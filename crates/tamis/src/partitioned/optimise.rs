@@ -19,11 +19,9 @@ use super::params::PartitionedParams;
 use crate::bits::Line;
 use crate::bloom::{self, MAX_HASHES, MAX_POSITIONS};
 use crate::math::solve::first_true;
-use crate::spec::{Goal, Params, PlanError, Size, require};
+use crate::spec::{Goal, Params, PlanError, Size, per_key, require};
 
 const KIND: &str = "partitioned";
-const NAMES: [&str; 7] =
-    ["bits", "segments", "groups", "candidates", "hashes", "partition", "family"];
 
 /// The most candidates of a plan. The last doubling lowers the rate by a twentieth.
 const MOST_CANDIDATES: u32 = 1 << 12;
@@ -70,7 +68,7 @@ struct Shape {
 pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     goal.check()?;
     let [bits, segments, groups, candidates, hashes, partition, family] =
-        goal.fixed_params(KIND, NAMES)?;
+        goal.fixed_params(KIND, PartitionedParams::NAMES)?;
     // Fixed params are checked before anything is computed from them.
     let candidates = candidates.or(hashes.filter(|_| bits.is_some() && groups.is_some()));
     let most = [1 << 40, 1, 1 << 40, 1 << 20, 1, 0, 0];
@@ -368,8 +366,8 @@ impl Search {
                 let choices = PartitionedParams::new(1, 1, groups, candidates, hashes);
                 let choices = choices.map_or(0, |params| params.choice_bits());
                 let least = self.bits.unwrap_or(choices / 3).max(Line::BITS) + choices;
-                let per_key = |bits: u64| bits as f64 / keys as f64;
-                PlanError::TooFewBits { kind: KIND, asked: per_key(budget), least: per_key(least) }
+                let [asked, least] = [budget, least].map(|bits| per_key(bits, keys));
+                PlanError::TooFewBits { kind: KIND, asked, least }
             }
         }
     }

@@ -63,10 +63,6 @@ impl Plan {
         Self { params, predicted, traffic, reason: params.kind().reason() }
     }
 
-    fn keeps_to(&self, goal: &Goal) -> bool {
-        limits::limits(goal, self).iter().all(Limit::is_kept)
-    }
-
     /// The cost that is to be least, and the one that decides among equals.
     fn cost(&self, goal: &Goal) -> (f64, f64) {
         let Prediction { bits_per_key: bits, blocks_per_hit, blocks_per_miss, .. } = self.predicted;
@@ -99,8 +95,9 @@ fn among(kinds: &[Kind], goal: &Goal) -> Result<Vec<Plan>, PlanError> {
     for &kind in able {
         match bids(kind, goal) {
             Ok(bids) => {
-                let (kept, broken): (Vec<Plan>, Vec<Plan>) =
-                    bids.into_iter().partition(|plan| plan.keeps_to(goal));
+                let (kept, broken): (Vec<Plan>, Vec<Plan>) = bids
+                    .into_iter()
+                    .partition(|plan| limits::limits(goal, plan).iter().all(Limit::is_kept));
                 plans.extend(kept.into_iter().min_by(order));
                 short.extend(broken);
             }

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 
 use super::Plan;
-use crate::spec::{Bytes, Lines, Prediction};
+use crate::spec::{Bytes, Lines, Prediction, explain};
 
 impl Plan {
     /// How the predictions for `keys` keys come about, line by line, with the symbols of the
@@ -24,19 +24,16 @@ impl Plan {
         let Prediction { rate, bits_per_key: bits, .. } = self.predicted;
         let bound = -libm::log2(rate);
         if rate > 0.0 && rate < 1.0 {
-            out.add(
-                "in all",
-                format_args!(
-                    "{bits:.3} bits per key for f = {rate:.3e}: {:.2} times the bound log2(1/f) = {bound:.3}",
-                    bits / bound
-                ),
-            );
+            explain! { out;
+                "in all": "{bits:.3} bits per key for f = {rate:.3e}: {:.2} times the bound \
+                    log2(1/f) = {bound:.3}", bits / bound;
+            }
         }
         let Prediction { blocks_per_insert, blocks_per_hit, blocks_per_miss, .. } = self.predicted;
-        out.add(
-            "blocks",
-            format_args!("{blocks_per_insert:.3} an insert, {blocks_per_hit:.3} a hit, {blocks_per_miss:.3} a miss"),
-        );
+        explain! { out;
+            "blocks": "{blocks_per_insert:.3} an insert, {blocks_per_hit:.3} a hit, \
+                {blocks_per_miss:.3} a miss";
+        }
         let sent = |bytes: Bytes| {
             let each = bytes.mean * 8.0 / keys.max(1) as f64;
             format!("{:.0} bytes, {each:.3} bits per key; {:.0} at most", bytes.mean, bytes.most())

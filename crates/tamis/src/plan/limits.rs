@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Plan;
-use crate::spec::{AtMost, Goal, Limited, PlanError};
+use crate::spec::{Goal, Limited, PlanError};
 
 /// A limit, and what a filter needs of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,21 +22,17 @@ impl Limit {
 /// All limits of a goal, and what a plan needs of each: the one place where promises are checked.
 /// The rate is not among them, because each kind plans for it.
 pub(super) fn limits(goal: &Goal, plan: &Plan) -> Vec<Limit> {
-    let AtMost { bits_per_key, snapshot_bytes, delta_bytes, blocks } = goal.at_most;
     let (predicted, traffic) = (&plan.predicted, &plan.traffic);
-    let bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
     let read = predicted.blocks_per_hit.max(predicted.blocks_per_miss);
-    let delta = traffic.delta.map_or(traffic.snapshot, |delta| delta);
+    let delta = traffic.delta.unwrap_or(traffic.snapshot);
     let [memory_margin, blocks_margin] = plan.params.kind().margins();
-    [
-        (Limited::BitsPerKey, bits_per_key, predicted.bits_per_key * memory_margin),
-        (Limited::Snapshot, bytes(snapshot_bytes), traffic.snapshot.most()),
-        (Limited::Delta, bytes(delta_bytes), delta.most()),
-        (Limited::Blocks, blocks, read * blocks_margin),
-    ]
-    .into_iter()
-    .filter_map(|(of, asked, needed)| Some(Limit { of, asked: asked?, needed }))
-    .collect()
+    let needed = |of| match of {
+        Limited::BitsPerKey => predicted.bits_per_key * memory_margin,
+        Limited::Snapshot => traffic.snapshot.most(),
+        Limited::Delta => delta.most(),
+        Limited::Blocks => read * blocks_margin,
+    };
+    goal.at_most.asked().map(|(of, asked)| Limit { of, asked, needed: needed(of) }).collect()
 }
 
 /// Why none of these plans, of which there is at least one, keeps to the goal. The error names the

@@ -18,6 +18,10 @@
 //! its own number; removing closes one. Chains are kept in order, so that equal contents look
 //! alike whatever their history.
 
+use core::borrow::{Borrow, BorrowMut};
+
+use super::store::{Store, View};
+
 /// What a cell holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cell {
@@ -27,121 +31,91 @@ pub(crate) struct Cell {
     pub(crate) extra: u64,
 }
 
-/// The memory of one bucket, to read.
-pub(crate) trait Bucket {
-    /// I0.
-    fn base(&self) -> u64;
-
-    /// IH at a cell that is in use: whether its chain goes on after it.
-    fn goes_on(&self, cell: u32) -> bool;
-
-    /// How many of the cells before this one have chains that go on after them.
-    fn go_on_below(&self, cell: u32) -> u32;
-
-    /// A cell that is in use.
-    fn cell(&self, cell: u32) -> Cell;
-}
-
-/// The memory of one bucket, to write.
-pub(crate) trait BucketMut: Bucket {
-    /// Writes I0.
-    fn set_base(&mut self, base: u64);
-
-    /// Writes IH at a cell that is in use.
-    fn set_goes_on(&mut self, cell: u32, goes_on: bool);
-
-    /// Writes a cell that is in use.
-    fn set_cell(&mut self, cell: u32, content: Cell);
-
-    /// Moves this cell and all behind it up by one, and puts `content` there, at the end of its
-    /// chain. There must be room.
-    fn open(&mut self, cell: u32, content: Cell);
-
-    /// Moves all cells behind this one, which is at the end of its chain, down by one.
-    fn close(&mut self, cell: u32);
-}
-
 /// The bits of I0 before a location.
 fn before(base: u64, location: u32) -> u32 {
     (base & ((1 << location) - 1)).count_ones()
 }
 
-/// The first cell of the chain at a location.
-#[inline]
-pub(crate) fn first(bucket: &impl Bucket, location: u32) -> Option<u32> {
-    let base = bucket.base();
-    (base >> location & 1 == 1).then(|| before(base, location))
+impl<S: Borrow<Store>> View<S> {
+    /// The first cell of the chain at a location.
+    #[inline]
+    fn first(&self, location: u32) -> Option<u32> {
+        let base = self.base();
+        (base >> location & 1 == 1).then(|| before(base, location))
+    }
+
+    /// The cell after this one in its chain.
+    #[inline]
+    fn next(&self, cell: u32) -> Option<u32> {
+        self.goes_on(cell).then(|| self.base().count_ones() + self.go_on_below(cell))
+    }
+
+    /// The cells of the chain at a location and what they hold, from its start.
+    #[inline]
+    pub(super) fn chain(self, location: u32) -> impl Iterator<Item = (u32, Cell)> {
+        let base = self.base();
+        let mut cursor = (base >> location & 1 == 1).then(|| before(base, location));
+        core::iter::from_fn(move || {
+            let cell = cursor?;
+            cursor = self.goes_on(cell).then(|| base.count_ones() + self.go_on_below(cell));
+            Some((cell, self.cell(cell)))
+        })
+    }
 }
 
-/// The cell after this one in its chain.
-#[inline]
-pub(crate) fn next(bucket: &impl Bucket, cell: u32) -> Option<u32> {
-    bucket.goes_on(cell).then(|| bucket.base().count_ones() + bucket.go_on_below(cell))
-}
-
-/// The cells of the chain at a location and what they hold, from its start.
-#[inline]
-pub(crate) fn chain(bucket: impl Bucket, location: u32) -> impl Iterator<Item = (u32, Cell)> {
-    let base = bucket.base();
-    let mut cursor = (base >> location & 1 == 1).then(|| before(base, location));
-    core::iter::from_fn(move || {
-        let cell = cursor?;
-        cursor = bucket.goes_on(cell).then(|| base.count_ones() + bucket.go_on_below(cell));
-        Some((cell, bucket.cell(cell)))
-    })
-}
-
-/// Puts a new cell into the chain at a location, in order, behind equal ones.
-pub(crate) fn insert(
-    bucket: &mut impl BucketMut,
-    location: u32,
-    content: Cell,
-    comes_after: impl Fn(Cell, Cell) -> bool,
-) {
-    let mut carried = content;
-    let mut moving = false;
-    let mut last = None;
-    let mut cursor = first(bucket, location);
-    while let Some(cell) = cursor {
-        let here = bucket.cell(cell);
-        // From the new cell on, each cell moves on by one, equal ones too.
-        moving |= comes_after(here, content);
-        if moving {
-            bucket.set_cell(cell, carried);
-            carried = here;
+impl<S: BorrowMut<Store>> View<S> {
+    /// Puts a new cell into the chain at a location, in order, behind equal ones.
+    pub(super) fn insert(
+        &mut self,
+        location: u32,
+        content: Cell,
+        comes_after: impl Fn(Cell, Cell) -> bool,
+    ) {
+        let mut carried = content;
+        let mut moving = false;
+        let mut last = None;
+        let mut cursor = self.first(location);
+        while let Some(cell) = cursor {
+            let here = self.cell(cell);
+            // From the new cell on, each cell moves on by one, equal ones too.
+            moving |= comes_after(here, content);
+            if moving {
+                self.set_cell(cell, carried);
+                carried = here;
+            }
+            last = Some(cell);
+            cursor = self.next(cell);
         }
-        last = Some(cell);
-        cursor = next(bucket, cell);
+        let base = self.base();
+        let new = if let Some(last) = last {
+            self.set_goes_on(last, true);
+            base.count_ones() + self.go_on_below(last)
+        } else {
+            self.set_base(base | 1 << location);
+            before(base, location)
+        };
+        self.open(new, carried);
     }
-    let base = bucket.base();
-    let new = if let Some(last) = last {
-        bucket.set_goes_on(last, true);
-        base.count_ones() + bucket.go_on_below(last)
-    } else {
-        bucket.set_base(base | 1 << location);
-        before(base, location)
-    };
-    bucket.open(new, carried);
-}
 
-/// Removes a cell from the chain at a location, to which it must belong.
-pub(crate) fn remove(bucket: &mut impl BucketMut, location: u32, cell: u32) {
-    let Some(mut last) = first(bucket, location) else { return };
-    let mut owner = None;
-    let mut moving = false;
-    loop {
-        moving |= last == cell;
-        let Some(following) = next(bucket, last) else { break };
-        if moving {
-            let content = bucket.cell(following);
-            bucket.set_cell(last, content);
+    /// Removes a cell from the chain at a location, to which it must belong.
+    pub(super) fn remove(&mut self, location: u32, cell: u32) {
+        let Some(mut last) = self.first(location) else { return };
+        let mut owner = None;
+        let mut moving = false;
+        loop {
+            moving |= last == cell;
+            let Some(following) = self.next(last) else { break };
+            if moving {
+                let content = self.cell(following);
+                self.set_cell(last, content);
+            }
+            owner = Some(last);
+            last = following;
         }
-        owner = Some(last);
-        last = following;
+        match owner {
+            Some(owner) => self.set_goes_on(owner, false),
+            None => self.set_base(self.base() & !(1 << location)),
+        }
+        self.close(last);
     }
-    match owner {
-        Some(owner) => bucket.set_goes_on(owner, false),
-        None => bucket.set_base(bucket.base() & !(1 << location)),
-    }
-    bucket.close(last);
 }

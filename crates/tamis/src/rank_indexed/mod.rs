@@ -75,24 +75,17 @@ mod sealed {
     /// The facts of a variant. Sealed: there are no others.
     #[expect(private_interfaces, reason = "sealed")]
     pub trait Sealed: core::fmt::Debug + Clone + PartialEq + Eq {
-        #[doc(hidden)]
         const KIND: crate::spec::Kind;
-        #[doc(hidden)]
         const CAN: &'static [Operation];
-        #[doc(hidden)]
         const REASON: &'static str;
-        #[doc(hidden)]
         const MODE: Mode;
         /// Counter bits; or value bits, unless others are asked for.
-        #[doc(hidden)]
         const EXTRA: u32;
 
-        #[doc(hidden)]
         fn as_remove(_: &mut Identities<Table<Self>>) -> Option<&mut dyn Remove> {
             None
         }
 
-        #[doc(hidden)]
         fn as_count(_: &Identities<Table<Self>>) -> Option<&dyn Count> {
             None
         }

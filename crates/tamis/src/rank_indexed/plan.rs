@@ -10,7 +10,7 @@ use crate::bits::Line;
 use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
 use crate::math::tail::{binomial_above, poisson_pmf};
-use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size, narrow};
+use crate::spec::{Goal, InvalidParam, Params, PlanError, Prediction, Size, narrow, per_key};
 use crate::wire::{self, Encoding};
 
 /// The largest mean length of chains in tables for more than [`FEW`] keys, as in the paper: longer
@@ -134,11 +134,6 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
         let (locations, fingerprint) = (narrow(locations), narrow(fingerprint));
         return Ok(RankParams::new(buckets, locations, fingerprint, extra, keys, groups)?);
     }
-    let too_few = |asked| {
-        let least = optimise(&demand, HIGHEST_RATE);
-        let least = least.map_or(f64::INFINITY, |layout| layout.bits_per_key(keys));
-        PlanError::TooFewBits { kind, asked, least }
-    };
     let layout = match (goal.size, goal.budget()) {
         (Size::Rate(asked), _) => optimise(&demand, asked).ok_or_else(|| {
             // The largest universe has the lowest rate.
@@ -146,8 +141,12 @@ pub(super) fn plan(kind: &'static str, goal: &Goal, extra: u32) -> Result<RankPa
             PlanError::Unreachable { kind, asked, keys, nearest }
         }),
         (_, budget) => {
-            let bits = budget.unwrap_or(0) as f64 / keys as f64;
-            fit(&demand, bits).ok_or_else(|| too_few(bits))
+            let asked = per_key(budget.unwrap_or(0), keys);
+            fit(&demand, asked).ok_or_else(|| {
+                let least = optimise(&demand, HIGHEST_RATE);
+                let least = least.map_or(f64::INFINITY, |layout| layout.bits_per_key(keys));
+                PlanError::TooFewBits { kind, asked, least }
+            })
         }
     }?;
     Ok(RankParams::laid_out(layout, keys.max(1))?)
@@ -168,15 +167,13 @@ pub(super) fn predict(params: &RankParams, keys: u64, mode: Mode) -> Prediction 
     // Rounded up to whole bytes, but not because of rounding errors in the sum.
     let bytes = libm::ceil(trimmed / 8.0 - 1e-6) as u64;
     let wire = wire::planned_len(RankParams::NAMES.len(), Encoding::Trimmed, bytes);
-    let per_key = |bits: f64| bits / keys.max(1) as f64;
-    let lines = Lines::new(&layout, keys);
+    let held = layout.bits().next_multiple_of(Line::BITS) + Overflow::planned_bits(overflow);
+    let lines = Lines { layout, keys };
     Prediction {
         rate,
         rate_spread: power_spread(grown.universe(), keys, 1),
-        bits_per_key: per_key(
-            (layout.bits().next_multiple_of(Line::BITS) + Overflow::planned_bits(overflow)) as f64,
-        ),
-        wire_bits_per_key: per_key(wire as f64 * 8.0),
+        bits_per_key: per_key(held, keys),
+        wire_bits_per_key: per_key(wire, keys) * 8.0,
         blocks_per_insert: lines.insert(),
         blocks_per_hit: lines.hit(),
         blocks_per_miss: lines.miss(),
@@ -207,10 +204,6 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(layout: &Layout, keys: u64) -> Self {
-        Self { layout: *layout, keys }
-    }
-
     fn of_record(bits: u64) -> f64 {
         1.0 + (bits - 1) as f64 / Line::BITS as f64
     }

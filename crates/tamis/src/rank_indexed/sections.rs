@@ -76,7 +76,9 @@ pub(super) fn decode<V: Variant>(
     let overflow =
         if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
     let mut overflow = overflow.into_iter().peekable();
-    let mut table = new_table(params, frame.budget())?;
+    frame.budget().take(Table::<V>::decoded_bytes(&params))?;
+    let mut table = Table::<V>::new(params)?;
+    table.overflow_mut().begin_reading(frame.budget());
     let mut reader = BitReader::new(&bytes);
     let (mut cells, mut entries, mut chains) = (Vec::new(), Vec::new(), Chains::default());
     for number in 0..layout.buckets {
@@ -103,14 +105,6 @@ pub(super) fn decode<V: Variant>(
     }
     table.overflow_mut().end_reading();
     frame.set_sound();
-    Ok(table)
-}
-
-/// An empty table that is to be read.
-fn new_table<V: Variant>(params: RankParams, budget: &mut Budget) -> Result<Table<V>, WireError> {
-    budget.take(Table::<V>::decoded_bytes(&params))?;
-    let mut table = Table::new(params)?;
-    table.overflow_mut().begin_reading(budget);
     Ok(table)
 }
 

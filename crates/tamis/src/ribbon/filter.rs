@@ -7,19 +7,15 @@ use super::level::{BUCKET, BUMPED_BELOW, Level, ROWS};
 use super::model;
 use super::params::{LEVELS, RibbonParams, UNIT};
 use crate::bits::{Line, OutOfMemory, Words};
-use crate::coder::{self, Packing};
 use crate::digest::Digest;
 use crate::filter::Filter;
 use crate::spec::{
     BuildError, Goal, Invalid, Kind, Label, Lines, Operation, Params, PlanError, Prediction,
-    Traffic, WireError, digest_floor,
+    Traffic, WireError, digest_floor, explain,
 };
-use crate::stored::Stored;
+use crate::stored::{ARRAY, Stored};
 use crate::traffic;
-use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
-
-/// The only section.
-const ARRAY: u8 = 0;
+use crate::wire::Frame;
 
 /// A filter of a set that never changes, in hardly more bits than the rate needs.
 ///
@@ -129,6 +125,9 @@ impl Filter for Ribbon {
     /// The lines of the codes, and those of the columns that are compared.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
         let words = self.words.as_slice();
+        // A search of the list reads about the logarithm of its lines.
+        let lines = self.params.listed().div_ceil(Line::WORDS as u64);
+        let mut searched = lines.checked_ilog2().map_or(0, |log| log + 1);
         let mut read = vec![];
         for (number, level) in self.levels.iter().enumerate().filter(|(_, level)| level.starts > 0)
         {
@@ -141,11 +140,9 @@ impl Filter for Ribbon {
             for block in [start / ROWS, start / ROWS + 1] {
                 read.extend((0..columns).map(|column| level.block_at(block) + u64::from(column)));
             }
-            return Line::distinct(read.into_iter().map(|word| word / Line::WORDS as u64));
+            searched = 0;
+            break;
         }
-        // A search of the list reads about the logarithm of its lines.
-        let lines = self.params.listed().div_ceil(Line::WORDS as u64);
-        let searched = lines.checked_ilog2().map_or(0, |log| log + 1);
         Line::distinct(read.into_iter().map(|word| word / Line::WORDS as u64)) + searched
     }
 }
@@ -186,7 +183,10 @@ impl Stored for Ribbon {
     fn explain(params: &RibbonParams, n: u64, predicted: &Prediction, out: &mut Lines) {
         let columns = params.columns() as f64 / UNIT as f64;
         let [first, second, third] = params.rows();
-        out.add("symbols", format_args!("n = {n} keys, m = {first} + {second} + {third} rows in three levels, r = {columns:.4} bits a row"));
+        explain! { out;
+            "symbols": "n = {n} keys, m = {first} + {second} + {third} rows in three levels, \
+                r = {columns:.4} bits a row";
+        }
         for (name, loaded) in ["first", "second", "third"].iter().zip(model::loaded(params, n)) {
             let model::Loaded { level, keys, bumped, .. } = loaded;
             if level.starts > 0 {
@@ -194,10 +194,13 @@ impl Stored for Ribbon {
                 out.add(name, format_args!("{keys:.0} keys, load {load:.3}, {:.0} bumped; {} of {} blocks have {} columns, the others {}", keys * bumped, level.wide, level.blocks(), level.columns + 1, level.columns));
             }
         }
-        let rate = predicted.rate;
-        out.add("rate", format_args!("f = mean of 2^-columns + n / 2^64 = {rate:.4e}"));
-        let ideal = -libm::log2(rate.max(f64::MIN_POSITIVE));
-        out.add("memory", format_args!("m r + 2 bits for every 128 rows + 64 bits for each of {:.0} listed keys = {:.4} bits a key, log2(1/f) = {ideal:.4}", predicted.overflow.unwrap_or(0.0), predicted.bits_per_key));
+        let ideal = -libm::log2(predicted.rate.max(f64::MIN_POSITIVE));
+        explain! { out;
+            "rate": "f = mean of 2^-columns + n / 2^64 = {:.4e}", predicted.rate;
+            "memory": "m r + 2 bits for every 128 rows + 64 bits for each of {:.0} listed keys \
+                = {:.4} bits a key, log2(1/f) = {ideal:.4}",
+                predicted.overflow.unwrap_or(0.0), predicted.bits_per_key;
+        }
     }
 
     fn build_in_parallel(
@@ -254,22 +257,6 @@ impl Stored for Ribbon {
         Ok(())
     }
 
-    fn content_id(&self) -> ContentId {
-        let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
-        id.words(&self.words);
-        id.finish()
-    }
-
-    fn encode(&self) -> Encoded<'_> {
-        self.frame(vec![Payload::raw(ARRAY, &self.words)])
-    }
-
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let words = self.words.as_slice();
-        let bytes = how.into().array(words, words.len() as u64 * 64);
-        self.frame(vec![Payload::packed(ARRAY, bytes, words.len() as u64 * 8)])
-    }
-
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.words() * 64)?;
@@ -280,13 +267,8 @@ impl Stored for Ribbon {
         &mut self.label
     }
 
-    fn entropy_bits(&self) -> f64 {
-        let bits = self.words.len() as u64 * 64;
-        coder::entropy_bits(bits, self.words.ones())
-    }
-
-    fn array(&self) -> Option<(u64, u64)> {
-        Some((self.words.len() as u64 * 64, self.words.ones()))
+    fn array(&self) -> Option<(&Words, u64)> {
+        Some((&self.words, self.words.len() as u64 * 64))
     }
 }
 

@@ -11,13 +11,13 @@ use super::level::{BUCKET, Level, ROWS, TOGETHER};
 use super::params::{LEVELS, MAX_COLUMNS, MAX_ROWS, RibbonParams, UNIT};
 use crate::bits::Line;
 use crate::math::solve::first_true;
-use crate::spec::{Goal, Params, PlanError, Prediction, Size, digest_floor};
+use crate::spec::{Goal, Params, PlanError, Prediction, Size, digest_floor, per_key};
 use crate::wire::{self, Encoding};
 
 const KIND: &str = "ribbon";
 
 /// The effect of a load on a level of many keys.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Effect {
     /// Keys for each start.
     pub load: f64,
@@ -140,8 +140,7 @@ fn fewest_rows(keys: u64) -> [u64; LEVELS] {
 /// The layout for a goal.
 pub(super) fn plan(goal: &Goal) -> Result<RibbonParams, PlanError> {
     goal.check()?;
-    let [columns, rows, second, third] =
-        goal.fixed_params(KIND, ["columns", "rows", "second", "third"])?;
+    let [columns, rows, second, third] = goal.fixed_params(KIND, &RibbonParams::NAMES[..4])?;
     let keys = goal.sized_keys();
     let free = [rows, second, third] == [None; LEVELS];
     // Who fixes a level fixes them all: one that is not named is not there.
@@ -165,8 +164,8 @@ pub(super) fn plan(goal: &Goal) -> Result<RibbonParams, PlanError> {
                 None => most,
                 Some(columns) if columns > least.columns() => with(columns - 1),
                 Some(_) => {
-                    let per_key = |bits: u64| bits as f64 / keys as f64;
-                    let [asked, least] = [budget, held_bits(&least, keys)].map(per_key);
+                    let [asked, least] =
+                        [budget, held_bits(&least, keys)].map(|bits| per_key(bits, keys));
                     return Err(PlanError::TooFewBits { kind: KIND, asked, least });
                 }
             }
@@ -184,7 +183,7 @@ pub(super) fn plan(goal: &Goal) -> Result<RibbonParams, PlanError> {
 fn at_load(load: f64) -> Effect {
     let [first, .., last] = LOADS;
     if load <= first.load {
-        return Effect { load, bumped: 0.0, variance: 0.0, starts: 0.0, starts_variance: 0.0 };
+        return Effect { load, ..Effect::default() };
     }
     let mut low = first;
     let overfull = OVERFULL.map(|(load, bumped)| Effect { load, bumped, starts: bumped, ..last });
@@ -216,8 +215,7 @@ pub(super) struct Loaded {
 pub(super) fn loaded(params: &RibbonParams, keys: u64) -> [Loaded; LEVELS] {
     let (mut keys, mut asked) = (keys as f64, 1.0);
     params.levels().map(|level| {
-        let all =
-            Effect { load: 0.0, bumped: 1.0, variance: 0.0, starts: 1.0, starts_variance: 0.0 };
+        let all = Effect { bumped: 1.0, starts: 1.0, ..Effect::default() };
         let load = if level.starts == 0 { all } else { at_load(keys / level.starts as f64) };
         // A bucket without keys passes on all.
         let empty = libm::exp(-load.load * BUCKET as f64);
@@ -284,7 +282,6 @@ fn held_bits(params: &RibbonParams, keys: u64) -> u64 {
 
 /// What a filter will do.
 pub(super) fn predict(params: &RibbonParams, keys: u64) -> Prediction {
-    let per_key = |bits: u64| bits as f64 / keys.max(1) as f64;
     let bytes = held_words(params, keys) * 8;
     let wire = wire::planned_len(RibbonParams::NAMES.len(), Encoding::Raw, bytes);
     let listed = expected_listed(params, keys);
@@ -300,8 +297,8 @@ pub(super) fn predict(params: &RibbonParams, keys: u64) -> Prediction {
     Prediction {
         rate: rate(params, keys),
         rate_spread: rate_spread(params, keys),
-        bits_per_key: per_key(held_bits(params, keys)),
-        wire_bits_per_key: per_key(wire * 8),
+        bits_per_key: per_key(held_bits(params, keys), keys),
+        wire_bits_per_key: per_key(wire * 8, keys),
         blocks_per_insert: 0.0,
         blocks_per_hit: hit + in_it * list,
         blocks_per_miss: miss + asked * list,

@@ -79,6 +79,14 @@ impl Limited {
 impl AtMost {
     /// Checks that every limit that is set is above 0.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
+        match self.asked().find(|(_, asked)| asked.is_nan() || *asked <= 0.0) {
+            Some((of, asked)) => Err(PlanError::BadLimit { what: of.name(), asked }),
+            None => Ok(()),
+        }
+    }
+
+    /// The limits that are there.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = (Limited, f64)> {
         let bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
         let all = [
             (Limited::BitsPerKey, self.bits_per_key),
@@ -86,14 +94,7 @@ impl AtMost {
             (Limited::Delta, bytes(self.delta_bytes)),
             (Limited::Blocks, self.blocks),
         ];
-        for (of, asked) in all {
-            if let Some(asked) = asked
-                && (asked.is_nan() || asked <= 0.0)
-            {
-                return Err(PlanError::BadLimit { what: of.name(), asked });
-            }
-        }
-        Ok(())
+        all.into_iter().filter_map(|(of, asked)| Some((of, asked?)))
     }
 
     /// The same limits, with `most` for `limited`: such as the nearest limit that an error

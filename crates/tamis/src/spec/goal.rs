@@ -205,13 +205,14 @@ impl Goal {
         self.keys.max(1)
     }
 
-    /// The fixed values of the params `names`. It is an error if another param is fixed, or one
-    /// of these twice.
+    /// The fixed values of the params `names`, of which there are `N`. It is an error if another
+    /// param is fixed, or one of these twice.
     pub(crate) fn fixed_params<const N: usize>(
         &self,
         kind: &'static str,
-        names: [&'static str; N],
+        names: impl AsRef<[&'static str]>,
     ) -> Result<[Option<u64>; N], PlanError> {
+        let names = names.as_ref();
         if let Size::Wire { .. } = self.size {
             return Err(PlanError::Message { kind });
         }
@@ -261,6 +262,11 @@ impl Goal {
             require(fixed <= allowed.max(1), name, fixed, expected)?;
         }
         Ok(fixed.or(allowed))
+    }
+
+    /// The rate that the goal asks for, if it asks for one.
+    pub(crate) fn asked_rate(&self) -> Option<f64> {
+        if let Size::Rate(asked) = self.size { Some(asked) } else { None }
     }
 
     /// The bits of array that the goal allows; `None` if it asks for a rate or for bytes on the

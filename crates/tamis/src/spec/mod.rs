@@ -21,11 +21,11 @@ pub use errors::{
 pub use goal::{Goal, Minimise, Operation, Size};
 pub use kind::Kind;
 pub use label::Label;
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Lines, explain};
 pub use params::{InvalidParam, Params};
-pub(crate) use params::{as_stored, narrow, require};
+pub(crate) use params::{as_stored, narrow, params, require};
 pub use plan_error::PlanError;
-pub(crate) use prediction::digest_floor;
 pub use prediction::{Bytes, Prediction, Traffic};
+pub(crate) use prediction::{digest_floor, per_key};
 pub(crate) use proportion::{fits, in_proportion};
 pub use reading::{Limits, WireError};

@@ -15,6 +15,41 @@ pub trait Params: Sized {
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam>;
 }
 
+/// Defines params that are integers and nothing else: their names, a method for each, and how they
+/// are stored. The type has a `new` of its own, which takes all of them in order and checks them.
+macro_rules! params {
+    ($(#[$about:meta])* pub struct $name:ident {
+        $($(#[$doc:meta])* $vis:vis $param:ident: $type:ident,)*
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($param: $type,)*
+        }
+
+        impl $name {
+            $($(#[$doc])* $vis fn $param(&self) -> $type {
+                self.$param
+            })*
+        }
+
+        impl crate::spec::Params for $name {
+            const NAMES: &'static [&'static str] = &[$(stringify!($param)),*];
+
+            fn values(&self) -> alloc::vec::Vec<u64> {
+                alloc::vec![$(self.$param.into()),*]
+            }
+
+            fn from_values(values: &[u64]) -> Result<Self, crate::spec::InvalidParam> {
+                let [$($param),*] = crate::spec::as_stored(values)?;
+                // A value that does not fit becomes one that no check accepts.
+                Self::new($($type::try_from($param).unwrap_or($type::MAX)),*)
+            }
+        }
+    };
+}
+pub(crate) use params;
+
 /// `values` as an array of `N`, the number of params of a kind. This is the one place where their
 /// number is checked.
 pub(crate) fn as_stored<const N: usize>(values: &[u64]) -> Result<[u64; N], InvalidParam> {

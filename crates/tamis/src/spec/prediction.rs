@@ -39,6 +39,11 @@ pub(crate) fn digest_floor(keys: u64) -> f64 {
     keys as f64 / 18_446_744_073_709_551_616.0
 }
 
+/// `bits` for each of `keys` keys, or for one if there are none.
+pub(crate) fn per_key(bits: u64, keys: u64) -> f64 {
+    bits as f64 / keys.max(1) as f64
+}
+
 /// A number of bytes that varies from filter to filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! The memory that reading may take, and why bytes are refused.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use super::{Invalid, InvalidParam};
 
@@ -122,4 +122,22 @@ pub enum WireError {
     /// A param is out of range.
     #[error("params: {0}")]
     Params(#[from] InvalidParam),
+}
+
+impl WireError {
+    /// `Ok` if `fits`, otherwise the error that `field` has the value `value` and not what is
+    /// `expected`.
+    pub(crate) fn require(
+        fits: bool,
+        field: &'static str,
+        value: u64,
+        expected: &'static str,
+    ) -> Result<(), Self> {
+        if fits { Ok(()) } else { Err(Self::Value { field, value, expected }) }
+    }
+
+    /// The error for a value that only a later version may know.
+    pub(crate) fn unknown(field: &'static str, value: &(impl ToString + ?Sized)) -> Self {
+        Self::Unknown { field, value: value.to_string() }
+    }
 }

@@ -68,9 +68,7 @@ impl Bits {
     ) -> Self {
         let k = f64::from(hashes);
         let each = -(block as f64) * libm::expm1(k * libm::log1p(-1.0 / block as f64));
-        // At most: as if a key set no new bit or k new bits, with equal probability.
-        let variance = keys as f64 * k * k / 4.0;
-        Self { params, size: blocks.saturating_mul(block), each, variance }
+        Self { each, ..Self::in_sections(params, blocks.saturating_mul(block), hashes, keys) }
     }
 
     /// `size` bits of blocks; each of `keys` keys has one bit in each of `hashes` sections of a

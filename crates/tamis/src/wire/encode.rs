@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::CHUNK;
 use super::header::{Encoding, Header, Object, Section};
 use crate::bits::Words;
+use crate::coder::Packing;
 use crate::digest::Hasher;
 use crate::spec::Kind;
 
@@ -37,6 +38,11 @@ impl<'a> Payload<'a> {
     /// Entropy-coded bytes that decode into `decoded` bytes of memory.
     pub(crate) fn packed(role: u8, bytes: Vec<u8>, decoded: u64) -> Self {
         Self { role, encoding: Encoding::Packed, decoded, bytes: Cow::Owned(bytes) }
+    }
+
+    /// An array of `bits` bits, entropy-coded.
+    pub(crate) fn array(role: u8, words: &Words, bits: u64, how: Packing) -> Self {
+        Self::packed(role, how.array(words.as_slice(), bits), words.len() as u64 * 8)
     }
 
     /// Bytes in a form of the kind's own that decode into `decoded` bytes of memory.
@@ -79,21 +85,14 @@ impl Encoded<'_> {
 /// Puts the header and the sections together. The header's list of sections is filled in here.
 pub(crate) fn encode(mut header: Header, payloads: Vec<Payload<'_>>) -> Encoded<'_> {
     let mut checksums = Vec::with_capacity(payloads.len());
-    let mut sections = Vec::with_capacity(payloads.len());
     for payload in &payloads {
         let list: Vec<u8> =
             payload.bytes.chunks(CHUNK).flat_map(|chunk| xxh3_64(chunk).to_le_bytes()).collect();
-        sections.push(Section {
-            role: payload.role,
-            encoding: payload.encoding,
-            offset: 0,
-            stored: payload.bytes.len() as u64,
-            decoded: payload.decoded,
-            checksum: xxh3_64(&list),
-        });
+        let (stored, checksum) = (payload.bytes.len() as u64, xxh3_64(&list));
+        let Payload { role, encoding, decoded, .. } = *payload;
+        header.sections.push(Section { role, encoding, offset: 0, stored, decoded, checksum });
         checksums.push(list);
     }
-    header.sections = sections;
     header.lay_out();
     let mut end = header.encoded_len();
     let mut pieces = vec![Cow::Owned(header.encode())];
@@ -115,22 +114,11 @@ pub(crate) fn planned_len(params: usize, encoding: Encoding, stored: u64) -> u64
 
 /// As [`planned_len`], for several sections.
 pub(crate) fn planned_sections(params: usize, sections: &[(Encoding, u64)]) -> u64 {
-    let section = |&(encoding, stored)| Section {
-        role: 0,
-        encoding,
-        offset: 0,
-        stored,
-        decoded: stored,
-        checksum: 0,
-    };
-    let mut header = Header {
-        object: Object::Filter,
-        kind: Kind::Bloom,
-        hasher: Hasher::default(),
-        keys: 0,
-        capacity: 0,
-        params: vec![0; params],
-        sections: sections.iter().map(section).collect(),
-    };
+    let (role, offset, checksum) = (0, 0, 0);
+    let section =
+        |&(encoding, stored)| Section { role, encoding, offset, stored, decoded: stored, checksum };
+    let label = Hasher::default().into();
+    let mut header = Header::new(Object::Filter, Kind::Bloom, label, vec![0; params]);
+    header.sections.extend(sections.iter().map(section));
     header.lay_out()
 }

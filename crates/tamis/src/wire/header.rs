@@ -1,6 +1,5 @@
 //! The header: what a filter is, and where its sections are.
 
-use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -8,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{CHUNK, MAGIC, VERSION};
 use crate::bits::Line;
 use crate::digest::{HashId, Hasher};
-use crate::spec::{Kind, WireError};
+use crate::spec::{Kind, Label, WireError};
 
 /// Bytes before the parameters.
 pub(super) const FIXED: usize = 48;
@@ -111,6 +110,18 @@ pub struct Header {
 }
 
 impl Header {
+    /// A header without sections, which [`encode`](super::encode) fills in.
+    pub(crate) fn new(object: Object, kind: Kind, label: Label, params: Vec<u64>) -> Self {
+        let Label { hasher, keys, capacity } = label;
+        Self { object, kind, hasher, keys, capacity, params, sections: Vec::new() }
+    }
+
+    /// What the filter carries beside params and content.
+    pub(crate) fn label(&self) -> Label {
+        let Self { hasher, keys, capacity, .. } = *self;
+        Label { hasher, keys, capacity }
+    }
+
     /// `Ok` if the bytes hold what is `wanted`.
     pub(crate) fn expect(&self, wanted: Object) -> Result<(), WireError> {
         use Object::{Aging, AgingDelta, Delta, Filter};
@@ -178,7 +189,7 @@ impl Header {
         }
         let version = u16_at(fixed, 8);
         if version != VERSION {
-            return Err(WireError::Unknown { field: "version", value: version.to_string() });
+            return Err(WireError::unknown("version", &version));
         }
         Ok(header_len(fixed[14].into(), fixed[15].into()))
     }
@@ -195,12 +206,10 @@ impl Header {
             2 => Object::Delta,
             3 => Object::Aging,
             4 => Object::AgingDelta,
-            other => {
-                return Err(WireError::Unknown { field: "object", value: other.to_string() });
-            }
+            other => return Err(WireError::unknown("object", &other)),
         };
-        let hash = HashId::from_id(body[11])
-            .ok_or_else(|| WireError::Unknown { field: "hash", value: body[11].to_string() })?;
+        let hash =
+            HashId::from_id(body[11]).ok_or_else(|| WireError::unknown("hash", &body[11]))?;
         let seed = u128::from(u64_at(body, 16)) | u128::from(u64_at(body, 24)) << 64;
         let hasher = Hasher::from_parts(hash, seed).ok_or(WireError::Value {
             field: "seed",
@@ -208,8 +217,7 @@ impl Header {
             expected: "the upper half is zero for xxh3",
         })?;
         let kind = u16_at(body, 12);
-        let kind = Kind::from_id(kind)
-            .ok_or_else(|| WireError::Unknown { field: "kind", value: kind.to_string() })?;
+        let kind = Kind::from_id(kind).ok_or_else(|| WireError::unknown("kind", &kind))?;
         let (params, table) = body[FIXED..].split_at(usize::from(body[14]) * 8);
         let mut header = Self {
             object,
@@ -223,13 +231,9 @@ impl Header {
         let mut end = bytes.len() as u64;
         for entry in table.chunks_exact(ENTRY) {
             let section = parse_entry(entry)?;
-            if section.expected_offset(end) != Some(section.offset) {
-                return Err(WireError::Value {
-                    field: "section offset",
-                    value: section.offset,
-                    expected: "sections follow each other without gaps",
-                });
-            }
+            let follows = section.expected_offset(end) == Some(section.offset);
+            let expected = "sections follow each other without gaps";
+            WireError::require(follows, "section offset", section.offset, expected)?;
             end = section.offset.saturating_add(section.stored);
             header.sections.push(section);
         }
@@ -238,13 +242,7 @@ impl Header {
             let need = end - bytes.len() as u64;
             return Err(WireError::Truncated { field: "sections", need, have });
         }
-        if end < total {
-            return Err(WireError::Value {
-                field: "end",
-                value: total - end,
-                expected: "no bytes follow the last section",
-            });
-        }
+        WireError::require(end == total, "end", total - end, "no bytes follow the last section")?;
         Ok(header)
     }
 }
@@ -258,18 +256,10 @@ fn parse_entry(entry: &[u8]) -> Result<Section, WireError> {
         0 => Encoding::Raw,
         1 => Encoding::Trimmed,
         2 => Encoding::Packed,
-        other => {
-            return Err(WireError::Unknown { field: "section encoding", value: other.to_string() });
-        }
+        other => return Err(WireError::unknown("section encoding", &other)),
     };
     let reserved = u64_at(entry, 0) >> 16;
-    if reserved != 0 {
-        return Err(WireError::Value {
-            field: "section reserved",
-            value: reserved,
-            expected: "zero",
-        });
-    }
+    WireError::require(reserved == 0, "section reserved", reserved, "zero")?;
     let section = Section {
         role: entry[0],
         encoding,
@@ -278,13 +268,9 @@ fn parse_entry(entry: &[u8]) -> Result<Section, WireError> {
         decoded: u64_at(entry, 24),
         checksum: u64_at(entry, 32),
     };
-    if section.encoding == Encoding::Raw && section.stored != section.decoded {
-        return Err(WireError::Value {
-            field: "section length",
-            value: section.stored,
-            expected: "raw data is as long as what it stands for",
-        });
-    }
+    let fits = section.encoding != Encoding::Raw || section.stored == section.decoded;
+    let expected = "raw data is as long as what it stands for";
+    WireError::require(fits, "section length", section.stored, expected)?;
     Ok(section)
 }
 

@@ -44,8 +44,8 @@ pub struct Frame<'a> {
 }
 
 enum Body<'a> {
-    /// Sections are copied, and every checksum is checked. `position` is that of the source.
-    Streamed { source: &'a mut dyn Source, position: u64 },
+    /// Sections are copied, and every checksum is checked.
+    Streamed(&'a mut dyn Source),
     /// Sections are used in place, unchecked.
     Shared(&'a SharedBytes),
 }
@@ -69,7 +69,7 @@ impl<'a> Frame<'a> {
         let claimed = header.sections.iter().map(|section| section.decoded);
         let mut budget = Budget::new(limits);
         budget.take(claimed.fold(0, u64::saturating_add))?;
-        let (body, budget) = (Body::Streamed { source, position: len as u64 }, Budget::new(limits));
+        let (body, budget) = (Body::Streamed(source), Budget::new(limits));
         Ok(Self { header, body, next: 0, budget, sound: false })
     }
 
@@ -106,11 +106,11 @@ impl<'a> Frame<'a> {
     /// Label and params of the filter, which must be of this kind.
     pub(crate) fn begin(&self, wanted: Kind) -> Result<(Label, &[u64]), WireError> {
         self.header.expect(Object::Filter)?;
-        let Header { kind, hasher, keys, capacity, ref params, .. } = self.header;
-        if kind != wanted {
-            return Err(WireError::Kind { found: kind.name(), wanted: wanted.name() });
+        let found = self.header.kind;
+        if found != wanted {
+            return Err(WireError::Kind { found: found.name(), wanted: wanted.name() });
         }
-        Ok((Label { hasher, keys, capacity }, params))
+        Ok((self.header.label(), &self.header.params))
     }
 
     /// The array of `bits` bits in the next section, which must have the role `role` and be raw or
@@ -119,9 +119,7 @@ impl<'a> Frame<'a> {
         let len = bits.div_ceil(64);
         if self.next_encoding() == Some(Encoding::Packed) {
             let (bytes, decoded) = self.packed(role)?;
-            if len.checked_mul(8) != Some(decoded) {
-                return Err(wrong_length(decoded));
-            }
+            check_length(len, decoded)?;
             let damaged = |_| Invalid("a packed array is not what an encoder writes");
             coder::check(&bytes, bits).map_err(damaged)?;
             let mut words = self.budget.words(len)?;
@@ -134,11 +132,8 @@ impl<'a> Frame<'a> {
     /// As [`array`](Self::array), for a section that must be raw.
     pub(crate) fn raw(&mut self, role: u8, bits: u64) -> Result<Words, WireError> {
         let len = bits.div_ceil(64);
-        let section = self.next_section(role)?;
-        check_encoding(&section, Encoding::Raw)?;
-        if len.checked_mul(8) != Some(section.decoded) {
-            return Err(wrong_length(section.decoded));
-        }
+        let section = self.next_section(role, Encoding::Raw)?;
+        check_length(len, section.decoded)?;
         if let Body::Shared(bytes) = &self.body {
             // The header was checked against the length of these bytes, so both numbers fit.
             let words = Words::shared(bytes, section.offset as usize, len as usize);
@@ -194,8 +189,7 @@ impl<'a> Frame<'a> {
     /// The checksums are checked also where the frame is shared, because the bytes must be read
     /// anyway.
     fn bytes(&mut self, role: u8, encoding: Encoding) -> Result<(Vec<u8>, u64), WireError> {
-        let section = self.next_section(role)?;
-        check_encoding(&section, encoding)?;
+        let section = self.next_section(role, encoding)?;
         let mut bytes = self.budget.zeros(section.stored)?;
         self.fill(&section, &mut bytes)?;
         Ok((bytes, section.decoded))
@@ -203,72 +197,44 @@ impl<'a> Frame<'a> {
 
     /// Reads the section that was asked for last, every checksum checked.
     fn fill(&mut self, section: &Section, bytes: &mut [u8]) -> Result<(), WireError> {
+        let before = self.next.checked_sub(2).and_then(|at| self.header.sections.get(at));
+        let end = before.map_or(self.header.encoded_len(), |last| last.offset + last.stored);
         match &mut self.body {
-            Body::Streamed { source, position } => {
-                let checksums = read_checksums(*source, position, section, &mut self.budget)?;
-                read_chunks(*source, &checksums, bytes)?;
-                *position += section.stored;
-                Ok(())
-            }
+            Body::Streamed(source) => read_section(*source, end, section, &mut self.budget, bytes),
             Body::Shared(shared) => {
-                let before = self.next.checked_sub(2).and_then(|at| self.header.sections.get(at));
-                let mut position =
-                    before.map_or(self.header.encoded_len(), |last| last.offset + last.stored);
-                let mut source = &(***shared).as_ref()[position as usize..];
-                let checksums =
-                    read_checksums(&mut source, &mut position, section, &mut self.budget)?;
-                read_chunks(&mut source, &checksums, bytes)
+                let mut source = &(***shared).as_ref()[end as usize..];
+                read_section(&mut source, end, section, &mut self.budget, bytes)
             }
         }
     }
 
-    fn next_section(&mut self, role: u8) -> Result<Section, WireError> {
+    fn next_section(&mut self, role: u8, encoding: Encoding) -> Result<Section, WireError> {
         let section = self.header.sections.get(self.next).copied().ok_or(WireError::Value {
             field: "section table",
             value: self.next as u64,
             expected: "a section for every part of the filter",
         })?;
         self.next += 1;
-        if section.role == role {
-            return Ok(section);
-        }
-        Err(WireError::Value {
-            field: "section role",
-            value: section.role.into(),
-            expected: "the sections of this kind in their order",
-        })
+        let expected = "the sections of this kind in their order";
+        WireError::require(section.role == role, "section role", section.role.into(), expected)?;
+        let expected = "the encoding that sections of this kind have";
+        let (fits, found) = (section.encoding == encoding, section.encoding as u64);
+        WireError::require(fits, "section encoding", found, expected)?;
+        Ok(section)
     }
 
     /// An error if a section was not asked for.
     pub(crate) fn finish(&self) -> Result<(), WireError> {
-        if self.next == self.header.sections.len() {
-            return Ok(());
-        }
-        Err(WireError::Value {
-            field: "section table",
-            value: self.header.sections.len() as u64,
-            expected: "no sections beyond those of this kind",
-        })
+        let all = self.header.sections.len();
+        let expected = "no sections beyond those of this kind";
+        WireError::require(self.next == all, "section table", all as u64, expected)
     }
 }
 
-fn wrong_length(decoded: u64) -> WireError {
-    WireError::Value {
-        field: "section length",
-        value: decoded,
-        expected: "the length that the params ask for",
-    }
-}
-
-fn check_encoding(section: &Section, wanted: Encoding) -> Result<(), WireError> {
-    if section.encoding == wanted {
-        return Ok(());
-    }
-    Err(WireError::Value {
-        field: "section encoding",
-        value: section.encoding as u64,
-        expected: "the encoding that sections of this kind have",
-    })
+/// An error if a section does not decode into `len` words.
+fn check_length(len: u64, decoded: u64) -> Result<(), WireError> {
+    let fits = len.checked_mul(8) == Some(decoded);
+    WireError::require(fits, "section length", decoded, "the length that the params ask for")
 }
 
 fn fetch(
@@ -283,40 +249,28 @@ fn fetch(
     source.read(buffer).map_err(|reason| WireError::Read { field, reason })
 }
 
-/// Reads the padding and the chunk checksums in front of a section's data, and checks both.
-fn read_checksums(
+/// Reads a section into `bytes`, with the padding and the chunk checksums in front of it, and
+/// checks them. `end` is where the header or the section before it ends.
+fn read_section(
     source: &mut dyn Source,
-    position: &mut u64,
+    end: u64,
     section: &Section,
     budget: &mut Budget,
-) -> Result<Vec<u8>, WireError> {
+    bytes: &mut [u8],
+) -> Result<(), WireError> {
     // The header was checked against the input's length, so all of this is there, and its sums do
     // not overflow.
     let list = section.chunks() * CHECKSUM as u64;
     let mut padding = [0; Line::BYTES];
-    let padding = &mut padding[..(section.offset - *position - list) as usize];
+    let padding = &mut padding[..(section.offset - end - list) as usize];
     fetch(source, padding, "section padding")?;
-    *position = section.offset;
-    if let Some(byte) = padding.iter().find(|&&byte| byte != 0) {
-        return Err(WireError::Value {
-            field: "section padding",
-            value: (*byte).into(),
-            expected: "zeros",
-        });
-    }
-    let mut list = budget.zeros(list)?;
-    fetch(source, &mut list, "section checksums")?;
-    if xxh3_64(&list) != section.checksum {
+    let stray = padding.iter().find(|&&byte| byte != 0).copied().unwrap_or(0);
+    WireError::require(stray == 0, "section padding", stray.into(), "zeros")?;
+    let mut checksums = budget.zeros(list)?;
+    fetch(source, &mut checksums, "section checksums")?;
+    if xxh3_64(&checksums) != section.checksum {
         return Err(WireError::Checksum { field: "section checksums" });
     }
-    Ok(list)
-}
-
-fn read_chunks(
-    source: &mut dyn Source,
-    checksums: &[u8],
-    bytes: &mut [u8],
-) -> Result<(), WireError> {
     for (chunk, checksum) in bytes.chunks_mut(CHUNK).zip(checksums.chunks_exact(CHECKSUM)) {
         fetch(source, chunk, "section data")?;
         if xxh3_64(chunk) != u64_at(checksum, 0) {

@@ -23,7 +23,7 @@ use super::two_choice::Filling;
 use super::{Rule, Scheme, model};
 use crate::bits::Line;
 use crate::math::solve::first_true;
-use crate::spec::{Goal, Params, PlanError, Prediction, Size, digest_floor, require};
+use crate::spec::{Goal, Params, PlanError, Prediction, digest_floor, per_key, require};
 use crate::wire::{self, Encoding};
 
 /// With fewer blocks there is nothing to balance, and the models, which assume many blocks, are
@@ -96,20 +96,8 @@ pub(super) fn plan<S: Scheme>(goal: &Goal) -> Result<BalancedParams<S>, PlanErro
 impl Planner {
     fn new<S: Scheme>(goal: &Goal) -> Result<Self, PlanError> {
         goal.check()?;
-        let names = [
-            "blocks",
-            "block",
-            "hashes",
-            "choices",
-            "ratio",
-            "threshold",
-            "coin",
-            "list",
-            "policy",
-            "accesses",
-            "reads",
-        ];
-        let fixed = goal.fixed_params(S::KIND.name(), names)?;
+        let names = [BalancedParams::<S>::NAMES, &["accesses", "reads"]].concat();
+        let fixed: [_; 11] = goal.fixed_params(S::KIND.name(), names)?;
         let [blocks, block, hashes, choices, ratio, threshold, coin, list, policy, rest @ ..] =
             fixed;
         let [accesses, reads] = rest;
@@ -146,10 +134,7 @@ impl Planner {
             policy: policy.unwrap_or(Policy::Grow as u64),
             accesses: accesses.map(|hundredths| hundredths as f64 / 100.0),
             reads: reads.map_or(f64::INFINITY, |hundredths| hundredths as f64 / 100.0),
-            asked: match goal.size {
-                Size::Rate(asked) => Some(asked),
-                Size::BitsPerKey(_) | Size::Memory(_) | Size::Wire { .. } => None,
-            },
+            asked: goal.asked_rate(),
             budget: goal.budget(),
             throws: RefCell::default(),
         })
@@ -160,7 +145,7 @@ impl Planner {
         if let Some(asked) = self.asked {
             return PlanError::Unreachable { kind, asked, keys, nearest: digest_floor(keys) };
         }
-        let asked = self.budget.unwrap_or(0) as f64 / keys as f64;
+        let asked = per_key(self.budget.unwrap_or(0), keys);
         let least = self.block as f64 / f64::from(MAX_THRESHOLD);
         PlanError::TooFewBits { kind, asked, least }
     }
@@ -436,12 +421,11 @@ pub(super) fn predict<S: Scheme>(params: &BalancedParams<S>, keys: u64) -> Predi
     let list = (Encoding::Trimmed, entries.saturating_mul(8));
     let sections = if slots > 0 { &[array, list][..] } else { &[array] };
     let wire = wire::planned_sections(BalancedParams::<S>::NAMES.len(), sections);
-    let per_key = |bits: u64| bits as f64 / keys.max(1) as f64;
     Prediction {
         rate: (forecast.rate + digest_floor(keys)).min(1.0),
         rate_spread: forecast.spread,
-        bits_per_key: per_key(held_bits(params, entries)),
-        wire_bits_per_key: per_key(wire.saturating_mul(8)),
+        bits_per_key: per_key(held_bits(params, entries), keys),
+        wire_bits_per_key: per_key(wire.saturating_mul(8), keys),
         blocks_per_insert: forecast.insert,
         blocks_per_hit: forecast.hit,
         blocks_per_miss: forecast.miss,

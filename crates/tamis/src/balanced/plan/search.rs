@@ -73,10 +73,9 @@ impl Planner {
             Some(asked) => -libm::log2(asked),
             None => 0.6 * self.estimate() * self.block as f64 / self.keys as f64,
         };
-        let mut best = None;
         let start = libm::round(guess).clamp(1.0, MAX_BLOCK_PROBES.into()) as u32;
         let (mut low, mut high) = (start, start);
-        best = least([best, bid(start)].into_iter());
+        let mut best = bid(start);
         // Goes on while bids get better, first up, then down.
         while high < MAX_BLOCK_PROBES {
             high += 1;

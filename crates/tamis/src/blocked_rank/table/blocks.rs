@@ -340,7 +340,7 @@ impl Blocks {
     pub(super) fn fill(&mut self, entries: impl Iterator<Item = Entry>) -> Result<(), Full> {
         let most = self.list().most();
         let blocks = (self.words.as_mut_slice(), 0);
-        let refused = pass::fill((&self.cut, &self.spread), blocks, entries, most)?;
+        let refused = pass::fill((&self.cut, &self.spread, self.machine), blocks, entries, most)?;
         self.back.fill(refused)
     }
 

@@ -54,15 +54,16 @@ impl Blocks {
         multiple: usize,
         own: impl Fn(&Cut, Range<u64>) -> I + Sync,
     ) -> Result<(), Full> {
-        let Self { cut, spread, words, .. } = &mut *self;
-        let (cut, spread, block_words) = (&*cut, &*spread, cut.shape.words as usize);
+        let Self { cut, spread, machine, words, .. } = &mut *self;
+        let level = (&*cut, &*spread, *machine);
+        let (cut, block_words) = (&*cut, cut.shape.words as usize);
         let share = (words.len() / block_words).div_ceil(threads).next_multiple_of(multiple);
         let parts = words.as_mut_slice().chunks_mut(share * block_words);
         let mut parts: Vec<_> = parts.zip((0..).step_by(share)).map(|part| (part, None)).collect();
         for_each(threads.min(parts.len()), parts.iter_mut(), |((words, from), refused)| {
             let end = *from + (words.len() / block_words) as u64;
             let entries = own(cut, *from..end);
-            *refused = Some(pass::fill((cut, spread), (words, *from), entries, usize::MAX));
+            *refused = Some(pass::fill(level, (words, *from), entries, usize::MAX));
         });
         let mut all: Vec<Entry> = Vec::new();
         for refused in parts.into_iter().filter_map(|(_, refused)| refused) {

@@ -11,7 +11,7 @@ use super::Table;
 use super::blocks::Blocks;
 use crate::bits::{AHEAD, OutOfMemory};
 use crate::digest::Digest;
-use crate::entry::{Entry, Overflow, order};
+use crate::entry::{Entry, Overflow};
 use crate::filter::{Count, Remove};
 use crate::identities::{self, CHUNK, Identities};
 use crate::rank_indexed::model::rate_of;
@@ -197,6 +197,14 @@ impl identities::Table for Table {
         self.front.lines_to_insert(place)
     }
 
+    fn like(&self, params: BlockedRankParams) -> Result<Self, OutOfMemory> {
+        let mut table = Self::empty(params)?;
+        if self.front.machine.is_portable() {
+            table.make_portable();
+        }
+        Ok(table)
+    }
+
     fn grown(&self) -> Result<Self, ResizeError> {
         Ok(self.rebuilt(self.params.grown()?, 0)?)
     }
@@ -206,16 +214,13 @@ impl identities::Table for Table {
     }
 
     fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
-        let params = self.params().coarser(dropped).ok()?;
-        let mine = order::coarser(self.entries(), dropped, false);
-        let theirs = order::coarser(other.entries(), other_dropped, false);
-        let mut params = params;
+        let mut params = self.params().coarser(dropped).ok()?;
         while self.used().saturating_add(other.used()) > params.room()
             && let Ok(larger) = params.grown()
         {
             params = larger;
         }
-        Some(self.built(params, order::merged(mine, theirs, false)))
+        Some(self.joined(params, dropped, other, other_dropped))
     }
 
     fn sections(&self) -> Vec<Payload<'_>> {

@@ -15,9 +15,8 @@ use self::blocks::Blocks;
 use super::params::BlockedRankParams;
 use super::place::Place;
 use crate::bits::{OutOfMemory, Words};
-use crate::entry::{Entry, Overflow, order};
+use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
-use crate::spec::Full;
 
 /// The bits that blocks behind blocks take beside their words.
 pub(super) const OWN_BITS: u64 = 8 * size_of::<Blocks>() as u64;
@@ -115,25 +114,5 @@ impl Table {
             // Do not try again for every key.
             None => self.grow_above = self.grow_above.saturating_mul(2),
         }
-    }
-
-    /// The same content under params whose universe is 2^`dropped` times smaller.
-    pub(super) fn rebuilt(&self, params: BlockedRankParams, dropped: u32) -> Result<Self, Full> {
-        self.built(params, order::coarser(self.entries(), dropped, false))
-    }
-
-    /// A table of these entries, which come in order.
-    fn built(
-        &self,
-        params: BlockedRankParams,
-        entries: impl Iterator<Item = Entry>,
-    ) -> Result<Self, Full> {
-        let full = Full { keys: self.used(), inserted: 0 };
-        let mut table = Self::empty(params).map_err(|_| full)?;
-        if self.front.machine.is_portable() {
-            table.make_portable();
-        }
-        table.lay_out(entries)?;
-        Ok(table)
     }
 }

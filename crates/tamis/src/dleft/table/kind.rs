@@ -16,7 +16,7 @@ use crate::filter::{Count, Remove};
 use crate::identities::{self, Identities};
 use crate::spec::{
     Absent, Full, Goal, Invalid, Kind, Lines, Operation, PlanError, Prediction, ResizeError,
-    WireError,
+    WireError, explain,
 };
 use crate::wire::{Frame, Payload};
 
@@ -48,27 +48,18 @@ impl identities::Table for Table {
         let (d, b, c) = (params.subtables(), params.buckets(), params.cells());
         let r = params.remainder();
         let u = params.universe() as f64;
-        out.add(
-            "symbols",
-            format_args!(
-                "n = {n} keys, d = {d} subtables of B = {b} buckets of c = {c} cells, r = {r} bits"
-            ),
-        );
-        out.add("universe", format_args!("U = B 2^r = {}", params.universe()));
         let load = model::effective_load(u, n, u64::from(d) * b);
-        out.add("load", format_args!("L = U (1 - (1 - 1/U)^n) / (d B) = {load:.4} cells a bucket"));
         let full = model::full_chance(d as usize, c as usize, load);
-        out.add("full", format_args!("all d choices of a key are full with chance F = {full:.2e}"));
-        let rate = model::rate(u, n);
-        out.add("rate", format_args!("f = 1 - (1 - 1/U)^n = {rate:.4e}"));
-        out.add(
-            "memory",
-            format_args!(
-                "d B c (r + counter + value) = {d} * {b} * {c} * {} = {} bits",
-                params.cell_bits(),
-                params.bits()
-            ),
-        );
+        explain! { out;
+            "symbols":
+                "n = {n} keys, d = {d} subtables of B = {b} buckets of c = {c} cells, r = {r} bits";
+            "universe": "U = B 2^r = {}", params.universe();
+            "load": "L = U (1 - (1 - 1/U)^n) / (d B) = {load:.4} cells a bucket";
+            "full": "all d choices of a key are full with chance F = {full:.2e}";
+            "rate": "f = 1 - (1 - 1/U)^n = {:.4e}", model::rate(u, n);
+            "memory": "d B c (r + counter + value) = {d} * {b} * {c} * {} = {} bits",
+                params.cell_bits(), params.bits();
+        }
     }
 
     fn universe(params: &DLeftParams) -> u64 {

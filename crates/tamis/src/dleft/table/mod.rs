@@ -133,7 +133,7 @@ impl Table {
             left -= self.place(entry);
         }
         if left > 0 && !self.overflow.add(identity, value, left) {
-            return Err(Full { keys: self.used, inserted: 0 });
+            return Err(self.full());
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Table {
 
     /// The content under params whose universe is 2^`dropped` times smaller.
     pub(super) fn coarser(&self, params: DLeftParams, dropped: u32) -> Result<Self, Full> {
-        let full = Full { keys: self.used, inserted: 0 };
+        let full = self.full();
         let mut table = Self::new(params).map_err(|_| full)?;
         table.add_all(self.entries(), dropped)?;
         Ok(table)
@@ -245,21 +245,16 @@ impl Table {
     /// The same identities under params of the same universe. What was in a subtable stays in it,
     /// as far as there is room.
     pub(super) fn resized(&self, params: DLeftParams) -> Result<Self, Full> {
-        let full = Full { keys: self.used, inserted: 0 };
+        let full = self.full();
         let mut table = Self::new(params).map_err(|_| full)?;
         let mut left = Vec::new();
         for bucket in 0..self.params.all_buckets() {
             let subtable = (bucket / self.params.buckets()) as u32;
-            for cell in 0..self.params.cells() {
-                let Some(content) = self.buckets.cell(bucket, cell) else { break };
+            for content in self.cells(bucket) {
                 let identity = self.identity(bucket, content.remainder);
                 let to = table.choice(subtable, identity);
-                let load = table.buckets.load(to.bucket);
-                if load < params.cells() && content.count <= max_count(to.remainder) {
-                    let content = Cell { remainder: to.remainder, ..content };
-                    table.buckets.set_cell(to.bucket, load, content);
-                    table.used += 1;
-                } else {
+                let moved = Cell { remainder: to.remainder, ..content };
+                if content.count > max_count(to.remainder) || !table.append(to.bucket, moved) {
                     left.try_reserve(1).map_err(|_| full)?;
                     left.push(Entry { identity, value: content.value, count: content.count });
                 }
@@ -298,11 +293,6 @@ impl Table {
         self.buckets.set_cell(bucket, load, content);
         self.used += 1;
         true
-    }
-
-    /// Makes these entries the overflow, unchanged.
-    pub(super) fn set_overflow(&mut self, entries: Vec<Entry>) {
-        self.overflow = Overflow::from_entries(entries);
     }
 
     fn lines(&self, identity: u64, buckets: usize) -> u32 {

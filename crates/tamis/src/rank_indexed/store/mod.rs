@@ -13,10 +13,10 @@
 
 mod view;
 
-use self::view::View;
+pub(super) use self::view::View;
 use super::model::{Layout, pointer_bits};
 use crate::bits::field;
-use crate::bits::{Line, Words};
+use crate::bits::{Line, OutOfMemory, Words};
 
 /// The levels of a bucket. Frozen.
 const LEVELS: usize = 3;
@@ -62,9 +62,8 @@ struct Record {
 }
 
 impl Store {
-    /// A store with these words, as many as the layout asks for. If they are forged, answers may
-    /// be wrong, and nothing worse.
-    pub(super) fn of_words(layout: &Layout, words: Words) -> Self {
+    /// Empty buckets.
+    pub(super) fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
         let record = [layout.bucket_bits(), layout.second_bits(), layout.third_bits()];
         let buckets = layout.buckets * record[0];
         let second = layout.groups * layout.second * record[1];
@@ -78,7 +77,7 @@ impl Store {
             pointer: [pointer_bits(layout.second) as u32, pointer_bits(layout.third) as u32, 0],
             extensions: [layout.group_buckets(), layout.second, layout.third],
         };
-        Self { shape, words }
+        Ok(Self { shape, words: Words::zeroed(layout.bits().div_ceil(64))? })
     }
 
     /// Bits of heap memory held.
@@ -217,13 +216,8 @@ impl Store {
             is_used == field::get(owned[level - 1].as_slice(), number, 1)
                 && (is_used == 1 || field::ones(self.words(), at, self.shape.record[level]) == 0)
         };
+        let end = self.used_bit(LEVELS - 1, pool(LEVELS - 1));
         (1..LEVELS).all(|level| (0..pool(level)).all(|number| in_order(level, number)))
-            && self.ends_with_zeros(pool(LEVELS - 1))
-    }
-
-    /// Whether no bit is set behind the last of `extensions` extensions.
-    fn ends_with_zeros(&self, extensions: u64) -> bool {
-        let (words, end) = (self.words(), self.used_bit(LEVELS - 1, extensions));
-        field::get(words, end, (words.len() as u64 * 64 - end) as u32) == 0
+            && field::get(self.words(), end, (self.words().len() as u64 * 64 - end) as u32) == 0
     }
 }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::borrow::{Borrow, BorrowMut};
 
-use super::super::bucket::{self, Bucket, BucketMut, Cell};
+use super::super::bucket::Cell;
 use super::super::chains::Linked;
 use super::{LEVELS, Record, Store};
 use crate::bits::field;
@@ -66,7 +66,7 @@ impl<S: Borrow<Store>> View<S> {
         let Some(cells) = self.link(base, &mut next) else {
             let view = View { store: self.store.borrow(), number: self.number };
             for location in (0..64).filter(|location| base >> location & 1 == 1) {
-                bucket::chain(view, location).for_each(|(_, cell)| take(location, cell));
+                view.chain(location).for_each(|(_, cell)| take(location, cell));
             }
             return;
         };
@@ -255,16 +255,19 @@ impl<S: BorrowMut<Store>> View<S> {
     }
 }
 
-impl<S: Borrow<Store>> Bucket for View<S> {
+/// What a bucket is made of, to read.
+impl<S: Borrow<Store>> View<S> {
+    /// I0.
     #[inline]
-    fn base(&self) -> u64 {
+    pub(in super::super) fn base(&self) -> u64 {
         let store = self.store.borrow();
         let at = self.number * store.shape.record[0];
         field::get(store.words(), at, store.shape.locations)
     }
 
+    /// IH at a cell that is in use: whether its chain goes on after it.
     #[inline]
-    fn goes_on(&self, cell: u32) -> bool {
+    pub(in super::super) fn goes_on(&self, cell: u32) -> bool {
         let store = self.store.borrow();
         if cell < store.shape.cells[0] {
             let at = store.record(0, self.number).index + u64::from(cell);
@@ -274,8 +277,9 @@ impl<S: Borrow<Store>> Bucket for View<S> {
             .is_some_and(|(record, cell)| field::get(store.words(), record.index + cell, 1) == 1)
     }
 
+    /// How many of the cells before this one have chains that go on after them.
     #[inline]
-    fn go_on_below(&self, cell: u32) -> u32 {
+    pub(in super::super) fn go_on_below(&self, cell: u32) -> u32 {
         let store = self.store.borrow();
         if cell <= store.shape.cells[0] {
             return field::ones(store.words(), store.record(0, self.number).index, cell.into());
@@ -293,8 +297,9 @@ impl<S: Borrow<Store>> Bucket for View<S> {
         count
     }
 
+    /// A cell that is in use.
     #[inline]
-    fn cell(&self, cell: u32) -> Cell {
+    pub(in super::super) fn cell(&self, cell: u32) -> Cell {
         let store = self.store.borrow();
         let (record, cell) = if cell < store.shape.cells[0] {
             (store.record(0, self.number), cell.into())
@@ -312,8 +317,10 @@ impl<S: Borrow<Store>> Bucket for View<S> {
     }
 }
 
-impl<S: BorrowMut<Store>> BucketMut for View<S> {
-    fn set_base(&mut self, base: u64) {
+/// The same, to write.
+impl<S: BorrowMut<Store>> View<S> {
+    /// Writes I0.
+    pub(in super::super) fn set_base(&mut self, base: u64) {
         let number = self.number;
         let store = self.store.borrow_mut();
         let at = number * store.shape.record[0];
@@ -321,13 +328,15 @@ impl<S: BorrowMut<Store>> BucketMut for View<S> {
         field::put(store.words_mut(), at, locations, base);
     }
 
-    fn set_goes_on(&mut self, cell: u32, goes_on: bool) {
+    /// Writes IH at a cell that is in use.
+    pub(in super::super) fn set_goes_on(&mut self, cell: u32, goes_on: bool) {
         let Some((record, cell)) = self.locate(cell) else { return };
         let words = self.store.borrow_mut().words_mut();
         field::put(words, record.index + cell, 1, goes_on.into());
     }
 
-    fn set_cell(&mut self, cell: u32, content: Cell) {
+    /// Writes a cell that is in use.
+    pub(in super::super) fn set_cell(&mut self, cell: u32, content: Cell) {
         let Some((record, cell)) = self.locate(cell) else { return };
         let store = self.store.borrow_mut();
         let (print, extra) = (store.shape.print, store.shape.extra);
@@ -336,7 +345,9 @@ impl<S: BorrowMut<Store>> BucketMut for View<S> {
         field::put(words, record.extras + cell * u64::from(extra), extra, content.extra);
     }
 
-    fn open(&mut self, cell: u32, content: Cell) {
+    /// Moves this cell and all behind it up by one, and puts `content` there, at the end of its
+    /// chain. There must be room.
+    pub(in super::super) fn open(&mut self, cell: u32, content: Cell) {
         // A cell that is pushed out at the end of a record goes to the front of the next.
         let Some((first, mut within)) = self.locate(cell) else { return };
         let mut pushed = [0, content.print, content.extra];
@@ -353,7 +364,8 @@ impl<S: BorrowMut<Store>> BucketMut for View<S> {
         }
     }
 
-    fn close(&mut self, cell: u32) {
+    /// Moves all cells behind this one, which is at the end of its chain, down by one.
+    pub(in super::super) fn close(&mut self, cell: u32) {
         // From the last record down: the cell that leaves the front of a record fills the end of
         // the one before.
         let Some((first, within)) = self.locate(cell) else { return };

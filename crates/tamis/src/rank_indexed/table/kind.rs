@@ -2,21 +2,22 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 
-use super::super::bucket::BucketMut as _;
 use super::super::chains::Chains;
 use super::super::params::RankParams;
-use super::super::{Variant, bucket, model, plan, sections};
+use super::super::store::Store;
+use super::super::{Variant, model, plan, sections};
 use super::{Cell, MAX_COPIES, Mode, Place, Table};
 use crate::address::{identity, reduce};
-use crate::bits::{Line, OutOfMemory, Words};
+use crate::bits::{Line, OutOfMemory};
 use crate::digest::Digest;
-use crate::entry::{Entry, Overflow, order};
+use crate::entry::{Entry, Overflow};
 use crate::filter::{Count, Remove};
 use crate::identities::{self, CHUNK, Identities};
 use crate::spec::{
     Absent, Full, Goal, Invalid, InvalidParam, Kind, Lines, Operation, PlanError, Prediction,
-    ResizeError, WireError, require,
+    ResizeError, WireError, explain, require,
 };
 use crate::wire::{Frame, Payload};
 
@@ -49,44 +50,22 @@ impl<V: Variant> identities::Table for Table<V> {
     fn explain(params: &RankParams, n: u64, out: &mut Lines) {
         let layout = params.layout();
         let model::Layout { buckets: b, locations: l, fingerprint: r, extra, .. } = layout;
-        out.add(
-            "symbols",
-            format_args!("n = {n} keys, B = {b} buckets, L = {l} locations, r = {r} bits"),
-        );
-        out.add("universe", format_args!("U = B L 2^r = {}", params.universe()));
-        out.add("chains", format_args!("lambda = n / (B L) = {:.4}", layout.lambda(n)));
-        out.add(
-            "rate",
-            format_args!(
-                "f = 1 - (1 - 1/U)^n = {:.4e}; the paper's bound lambda 2^-r = {:.4e}",
-                model::rate(&layout, n),
-                model::rate_bound(&layout, n)
-            ),
-        );
         let pointer = model::pointer_bits(layout.second);
-        out.add(
-            "bucket",
-            format_args!(
-                "S1 = L + Z1 c + 1 + ceil(log2 J2) = {l} + {} * {} + 1 + {pointer} = {} bits",
-                layout.level1,
-                1 + r + extra,
-                layout.bucket_bits()
-            ),
-        );
-        out.add(
-            "levels",
-            format_args!(
-                "J2 = {} of S2 = {} bits, J3 = {} of S3 = {} bits, in each of S = {} groups",
-                layout.second,
-                layout.second_bits(),
-                layout.third,
-                layout.third_bits(),
-                layout.groups
-            ),
-        );
-        out.add("memory", format_args!("B S1 + S (J2 S2 + J3 S3) = {} bits", layout.bits()));
-        let overflow = model::overflow_bound(&layout, n);
-        out.add("overflow", format_args!("a key finds no cell with chance Po <= {overflow:.1e}"));
+        explain! { out;
+            "symbols": "n = {n} keys, B = {b} buckets, L = {l} locations, r = {r} bits";
+            "universe": "U = B L 2^r = {}", params.universe();
+            "chains": "lambda = n / (B L) = {:.4}", layout.lambda(n);
+            "rate": "f = 1 - (1 - 1/U)^n = {:.4e}; the paper's bound lambda 2^-r = {:.4e}",
+                model::rate(&layout, n), model::rate_bound(&layout, n);
+            "bucket": "S1 = L + Z1 c + 1 + ceil(log2 J2) = {l} + {} * {} + 1 + {pointer} = {} bits",
+                layout.level1, 1 + r + extra, layout.bucket_bits();
+            "levels": "J2 = {} of S2 = {} bits, J3 = {} of S3 = {} bits, in each of S = {} groups",
+                layout.second, layout.second_bits(), layout.third, layout.third_bits(),
+                layout.groups;
+            "memory": "B S1 + S (J2 S2 + J3 S3) = {} bits", layout.bits();
+            "overflow": "a key finds no cell with chance Po <= {:.1e}",
+                model::overflow_bound(&layout, n);
+        }
     }
 
     fn universe(params: &RankParams) -> u64 {
@@ -113,8 +92,17 @@ impl<V: Variant> identities::Table for Table<V> {
         let extra = params.layout().extra;
         let right = if V::MODE == Mode::Map { extra.max(1) } else { V::EXTRA };
         let params = if extra == right { params } else { params.with_extra(right) };
-        let words = Words::zeroed(params.layout().bits().div_ceil(64))?;
-        Ok(Self::of_parts(params, (words, 0, Overflow::default())))
+        let mut table = Self {
+            params,
+            variant: PhantomData,
+            store: Store::new(&params.layout())?,
+            cells: 0,
+            overflow: Overflow::default(),
+            grow_at: params.capacity(),
+            overflow_limit: 0,
+        };
+        table.reset_overflow_limit();
+        Ok(table)
     }
 
     fn params(&self) -> RankParams {
@@ -134,7 +122,7 @@ impl<V: Variant> identities::Table for Table<V> {
 
     #[inline]
     fn contains(&self, place: Place) -> bool {
-        let mut chain = bucket::chain(self.store.bucket(place.bucket), place.location);
+        let mut chain = self.store.bucket(place.bucket).chain(place.location);
         // Chains are in order of fingerprint.
         let found = chain.find(|(_, content)| content.print >= place.print);
         found.is_some_and(|(_, content)| content.print == place.print)
@@ -174,7 +162,7 @@ impl<V: Variant> identities::Table for Table<V> {
         }
         if !self.put_beside(place, value, copies) {
             if !self.overflow.add(place.identity, value, 1) {
-                return Err(Full { keys: self.used(), inserted: 0 });
+                return Err(self.full());
             }
             if self.overflow.len() as u64 > self.overflow_limit {
                 self.relieve();
@@ -204,7 +192,7 @@ impl<V: Variant> identities::Table for Table<V> {
             view.set_cell(cell, Cell { extra: content.extra - 1, ..content });
             return Ok(());
         }
-        bucket::remove(&mut view, place.location, cell);
+        view.remove(place.location, cell);
         view.release_room();
         // (Forged bytes may claim any number.)
         self.cells = self.cells.saturating_sub(1);
@@ -232,7 +220,7 @@ impl<V: Variant> identities::Table for Table<V> {
             left -= 1;
         }
         if left > 0 && !self.overflow.add(entry.identity, entry.value, left) {
-            return Err(Full { keys: self.used(), inserted: 0 });
+            return Err(self.full());
         }
         Ok(())
     }
@@ -288,7 +276,7 @@ impl<V: Variant> identities::Table for Table<V> {
             let mut walked = 0;
             for location in 0..self.params.layout().locations {
                 let mut before: Option<Cell> = None;
-                for (_, content) in bucket::chain(view, location) {
+                for (_, content) in view.chain(location) {
                     if before.is_some_and(|before| !Self::in_order(before, content)) {
                         return Err(Invalid("a chain is not in order"));
                     }
@@ -325,7 +313,7 @@ impl<V: Variant> identities::Table for Table<V> {
     fn lines_to_contain(&self, place: Place) -> u32 {
         let view = self.store.bucket(place.bucket);
         let mut walked = Vec::new();
-        for (cell, content) in bucket::chain(view, place.location) {
+        for (cell, content) in view.chain(place.location) {
             walked.push(cell);
             if content.print >= place.print {
                 break;
@@ -351,10 +339,7 @@ impl<V: Variant> identities::Table for Table<V> {
         let coarse = self.params.coarser(dropped).ok()?;
         // If no layout has room for all, the overflow takes what finds no cell.
         let params = coarse.with_room_for(self.used().saturating_add(other.used()));
-        let is_set = V::MODE == Mode::Set;
-        let mine = order::coarser(self.entries(), dropped, is_set);
-        let theirs = order::coarser(other.entries(), other_dropped, is_set);
-        Some(self.built(params, order::merged(mine, theirs, is_set)))
+        Some(self.joined(params, dropped, other, other_dropped))
     }
 
     fn sections(&self) -> Vec<Payload<'_>> {

@@ -7,12 +7,11 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use super::Variant;
-use super::bucket::{self, BucketMut, Cell};
+use super::bucket::Cell;
 use super::chains::{self, Chains};
 use super::params::RankParams;
 use super::plan::grown_capacity;
 use super::store::Store;
-use crate::bits::Words;
 use crate::entry::{Entry, Overflow, order};
 use crate::identities::Table as _;
 use crate::spec::{Full, ResizeError};
@@ -73,17 +72,6 @@ pub struct Table<V> {
 }
 
 impl<V: Variant> Table<V> {
-    /// A table of these words, cells in use and overflow. If the words are forged, answers may be
-    /// wrong, and nothing worse.
-    pub(super) fn of_parts(params: RankParams, parts: (Words, u64, Overflow)) -> Self {
-        let (words, cells, overflow) = parts;
-        let (store, grow_at) = (Store::of_words(&params.layout(), words), params.capacity());
-        let (variant, overflow_limit) = (PhantomData, 0);
-        let mut table = Self { params, variant, store, cells, overflow, grow_at, overflow_limit };
-        table.reset_overflow_limit();
-        table
-    }
-
     /// Where an identity belongs.
     pub(crate) fn place_of(&self, identity: u64) -> Place {
         self.place_in(identity / self.params.identities_per_bucket(), identity)
@@ -117,7 +105,8 @@ impl<V: Variant> Table<V> {
     /// their chain.
     #[inline]
     fn equal_cells(&self, place: Place, value: Option<u64>) -> impl Iterator<Item = (u32, Cell)> {
-        bucket::chain(self.store.bucket(place.bucket), place.location)
+        let chain = self.store.bucket(place.bucket).chain(place.location);
+        chain
             .skip_while(move |(_, content)| content.print < place.print)
             .take_while(move |(_, content)| content.print == place.print)
             .filter(move |(_, content)| value.is_none_or(|value| content.extra == value))
@@ -156,7 +145,7 @@ impl<V: Variant> Table<V> {
         }
         let content = Cell { print: place.print, extra: value };
         let is_map = V::MODE == Mode::Map;
-        bucket::insert(&mut view, place.location, content, |a, b| {
+        view.insert(place.location, content, |a, b| {
             a.print > b.print || is_map && a.print == b.print && a.extra > b.extra
         });
         self.cells += 1;
@@ -212,36 +201,15 @@ impl<V: Variant> Table<V> {
         false
     }
 
-    /// Entries of the overflow that are no reason to grow.
-    fn tolerated(&self) -> u64 {
-        (self.params.capacity() / KEYS_PER_OVERFLOWN).max(4)
-    }
-
     fn reset_overflow_limit(&mut self) {
+        let tolerated = (self.params.capacity() / KEYS_PER_OVERFLOWN).max(4);
         // If growing did not help, the keys are chosen; growing must not go on for ever.
-        self.overflow_limit = self.tolerated().max(2 * self.overflow.len() as u64);
+        self.overflow_limit = tolerated.max(2 * self.overflow.len() as u64);
     }
 
     /// The same content, laid out for `capacity` keys.
     pub(super) fn resized(&self, capacity: u64) -> Result<Self, ResizeError> {
         Ok(self.rebuilt(self.params.with_capacity(capacity.max(1))?, 0)?)
-    }
-
-    /// The same content under other params, whose universe is 2^`dropped` times smaller.
-    pub(crate) fn rebuilt(&self, params: RankParams, dropped: u32) -> Result<Self, Full> {
-        self.built(params, order::coarser(self.entries(), dropped, V::MODE == Mode::Set))
-    }
-
-    /// A table of these entries, which come in order.
-    fn built(
-        &self,
-        params: RankParams,
-        entries: impl Iterator<Item = Entry>,
-    ) -> Result<Self, Full> {
-        let full = Full { keys: self.used(), inserted: 0 };
-        let mut table = Self::new(params).map_err(|_| full)?;
-        table.lay_out(entries)?;
-        Ok(table)
     }
 
     /// Lays the entries of a bucket, which must be in order, out in an empty bucket. What finds no
@@ -265,7 +233,7 @@ impl<V: Variant> Table<V> {
             let place = self.place_in(number, entry.identity);
             let left = chains.push((place.location, place.print), &entry, V::MODE, most);
             if left > 0 && !self.overflow.add(entry.identity, entry.value, left) {
-                return Err(Full { keys: self.used(), inserted: 0 });
+                return Err(self.full());
             }
         }
         self.cells += u64::from(chains.len());
