@@ -384,12 +384,13 @@ fn read_layer(part: &LayerPart, mut bytes: &[u8], most: u64) -> Result<Layer, Ba
         return if right { Ok(Layer::Small(table)) } else { Err(BadChunk::Damaged) };
     }
     let memory = (bytes.len() as u64).saturating_mul(EMPTINESS).saturating_add(memory::SPARE);
-    let frame = Frame::read(&mut bytes, Limits::memory(memory.min(most)));
+    let most = most.min(memory);
+    let frame = Frame::read(&mut bytes, Limits::memory(most));
     let frame = frame.map_err(|_| BadChunk::Damaged)?;
     if frame.header().sections.iter().any(|section| section.encoding == Encoding::Packed) {
         return Err(BadChunk::Damaged);
     }
-    memory::ask(memory::to_decode(frame.header()))?;
+    memory::ask(memory::to_decode(frame.header()).min(most))?;
     let layer = AnyFilter::read_behind(frame).map_err(|_| BadChunk::Damaged)?;
     if bytes.is_empty() { Ok(Layer::Large(Box::new(layer))) } else { Err(BadChunk::Damaged) }
 }

@@ -51,6 +51,9 @@ pub(crate) const SPARE: u64 = 1 << 16;
 /// up to three times its length.
 const IDENTITY: u64 = 200;
 
+/// Bytes for every identity that a reader lists: see [`tamis::Limits::memory`].
+const LISTED: u64 = 144;
+
 /// The memory of a layer; its encoded bytes are at most as many.
 pub(crate) fn bytes(layer: &AnyFilter) -> u64 {
     layer.footprint() / 8
@@ -64,19 +67,27 @@ pub(crate) fn to_encode(layer: &AnyFilter) -> u64 {
     }
 }
 
-/// What it takes to read a layer whose header says this, itself included.
+/// What it takes to read a layer whose header says this, itself included. A reader that is limited
+/// to it reads what the library writes.
 pub(crate) fn to_decode(header: &Header) -> u64 {
     let decoded = header.sections.iter().map(|section| {
         // What finds no cell while a table is built is listed.
-        let times = if section.encoding == Encoding::Packed { 8 } else { 4 };
+        let times = if section.encoding == Encoding::Packed { 12 } else { 4 };
         section.decoded.saturating_mul(times)
     });
-    decoded.fold(SPARE, u64::saturating_add)
+    // Keys past the plan may all be listed.
+    let listed = header.keys.saturating_sub(header.capacity).saturating_mul(LISTED);
+    decoded.fold(SPARE.saturating_add(listed), u64::saturating_add)
 }
 
 /// What it takes to merge a layer into another, and to list what is in then.
 pub(crate) fn to_merge(layer: &AnyFilter) -> u64 {
-    if layer.kind().can(Operation::Grow) { to_collect(layer) } else { SPARE }
+    match layer.overflow() {
+        _ if layer.kind().can(Operation::Grow) => to_collect(layer),
+        // The list beside the blocks grows.
+        Some(_) => SPARE + 4 * bytes(layer),
+        None => SPARE,
+    }
 }
 
 /// What it takes to pack a layer, to unpack it, or to find a delta between two like it.
@@ -89,7 +100,7 @@ pub(crate) fn to_collect(layer: &AnyFilter) -> u64 {
             identities.saturating_mul(IDENTITY).saturating_add(bytes.saturating_mul(3))
         }
         // Every counter that changed, with its place.
-        Kind::Counting => bytes.saturating_mul(64),
+        Kind::Counting => bytes.saturating_mul(80),
         _ => bytes.saturating_mul(5),
     };
     work.saturating_add(SPARE)
@@ -121,13 +132,17 @@ mod tests {
 
     #[test]
     fn work_takes_no_more_than_was_asked_for() {
-        // A little more than a power of two, where lists have just grown.
+        // A little more than a power of two, where lists have just grown; up to ten times past the
+        // plan.
         for kind in Kind::ALL.iter().copied().filter(|kind| kind.can_insert()) {
             for (capacity, rate) in [(1, 0.25), (8_300, 0.25), (8_300, 0.01), (8_300, 1e-5)] {
                 let params = AnyParams::plan(kind, &Goal::rate(capacity, rate)).unwrap();
                 let empty = params.build(Label::planned(Hasher::default(), capacity)).unwrap();
+                let fifth = capacity / 5;
+                let past = [(1, 20), (2, 40), (3, 10), (5, 3), (5, 10), (15, 1), (50, 1)];
+                let past = past.map(|(fifths, copies)| (fifths * fifth, copies));
                 for (keys, copies) in
-                    [(0, 0), (capacity / 50, 1), (capacity, 1), (capacity / 5, 20)]
+                    [(0, 0), (capacity / 50, 1), (capacity, 1)].into_iter().chain(past)
                 {
                     let layer = filled(&empty, keys, copies);
                     let check = |what: &str, peak: u64, asked: u64| {
@@ -140,13 +155,17 @@ mod tests {
                         let packed = peak_of(|| layer.pack(effort).to_vec());
                         check("pack", packed.1, to_collect(&layer));
                         assert!(packed.0.len() as u64 <= bytes(&layer) + SPARE);
-                        let unpacked = peak_of(|| AnyFilter::decode(&packed.0, Limits::NONE));
+                        let asked = to_decode(&header_of(&packed.0));
+                        let limits = Limits::memory(asked);
+                        let unpacked = peak_of(|| AnyFilter::decode(&packed.0, limits).unwrap());
                         check("unpack", unpacked.1, to_collect(&layer));
-                        check("decode packed", unpacked.1, to_decode(&header_of(&packed.0)));
+                        check("decode packed", unpacked.1, asked);
                     }
                     let encoded = layer.encode().to_vec();
-                    let decoded = peak_of(|| AnyFilter::decode(&encoded, Limits::NONE));
-                    check("decode", decoded.1, to_decode(&header_of(&encoded)));
+                    let asked = to_decode(&header_of(&encoded));
+                    let limits = Limits::memory(asked);
+                    let decoded = peak_of(|| AnyFilter::decode(&encoded, limits).unwrap());
+                    check("decode", decoded.1, asked);
                     for (old, new) in [(&empty, &layer), (&layer, &empty)] {
                         let delta =
                             peak_of(|| Delta::between(old, new).map(|d| d.encode().to_vec()));

@@ -202,11 +202,15 @@ pub(super) fn load(call: &mut Call<'_>) -> Answer {
         return Err("ERR item exists".into());
     }
     let memory = settings::FILTER_BYTES.get();
-    let limits = if call.is_replay() { Limits::NONE } else { Limits::memory(memory) };
+    let limit = if call.is_replay() { u64::MAX } else { memory };
     let refuse = |error: WireError| Refusal::from(format!("ERR {error}"));
     let mut data = call.argument(3);
-    let frame = Frame::read(&mut data, limits).map_err(refuse)?;
-    memory::ask(memory::to_decode(frame.header()))?;
+    let frame = Frame::read(&mut data, Limits::memory(limit)).map_err(refuse)?;
+    let asked = memory::to_decode(frame.header()).min(limit);
+    memory::ask(asked)?;
+    // Again, so that reading takes no more than was asked for.
+    let mut data = call.argument(3);
+    let frame = Frame::read(&mut data, Limits::memory(asked)).map_err(refuse)?;
     let decoded = frame.header().sections.iter().map(|section| section.decoded);
     call.room_below_maxmemory(decoded.fold(0, u64::saturating_add))?;
     let layer = AnyFilter::read_behind(frame).map_err(refuse)?;

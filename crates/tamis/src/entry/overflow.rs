@@ -125,6 +125,17 @@ impl Overflow {
         true
     }
 
+    /// Fills an empty list with `entries`, which must be as [`from_entries`](Self::from_entries)
+    /// wants them; false if they are too many.
+    pub(crate) fn fill(&mut self, entries: Vec<Entry>) -> bool {
+        debug_assert!(self.is_empty());
+        let fits = entries.len() <= self.most;
+        if fits {
+            self.entries = entries;
+        }
+        fits
+    }
+
     /// Removes one occurrence; false if there is none.
     pub(crate) fn take(&mut self, identity: u64, value: u64) -> bool {
         self.take_up_to(identity, value, 1) == 1

@@ -126,14 +126,11 @@ impl Back {
         }
     }
 
-    /// Takes what blocks in front refuse, in order; an identity may come several times.
+    /// Takes what blocks in front refuse, in order, every identity once. Nothing is in yet.
     pub(super) fn fill(&mut self, entries: Vec<Entry>) -> Result<(), Full> {
         match self {
             Self::Blocks(blocks) => blocks.fill(entries.into_iter()),
-            Self::List(list) => {
-                let added = |entry: &Entry| list.add(entry.identity, 0, entry.count);
-                entries.iter().all(added).then_some(()).ok_or(FULL)
-            }
+            Self::List(list) => list.fill(entries).then_some(()).ok_or(FULL),
         }
     }
 

@@ -45,7 +45,7 @@ impl Blocks {
 
 /// Fills empty blocks with entries of their identities, which must be in order; an identity may
 /// come several times. `words` are those of the blocks from number `from` on. Returns at most
-/// `most` entries that the blocks refuse, with their identities behind, in order.
+/// `most` entries that the blocks refuse, with their identities behind, in order, each once.
 pub(super) fn fill(
     (cut, spread, machine): (&Cut, &Spread, Machine),
     (words, from): (&mut [u64], u64),
@@ -84,7 +84,7 @@ pub(super) fn fill(
         }
     }
     refused.write(number, block, &keys[..held])?;
-    refused.entries.sort_unstable_by_key(|entry| entry.identity);
+    order::put_in_order(&mut refused.entries, 0, false);
     Ok(refused.entries)
 }
 
