@@ -137,26 +137,19 @@ fn scatter(piece: &Piece<'_>, answers: &[bool], all: &mut Vec<u8>) {
 
 /// Refuses a value that the filter has no bits for.
 fn check_value(filter: &AnyFilter, value: u64) -> PyResult<()> {
-    let most = match filter {
-        AnyFilter::RankMap(map) => map.max_value(),
-        AnyFilter::DLeft(map) => map.max_value(),
-        other => return Err(no_values(other.kind())),
-    };
-    if value <= most {
-        return Ok(());
+    match filter.max_value() {
+        0 => Err(no_values(filter.kind())),
+        most if value > most => {
+            let text = format!("value: {value} is above {most}, the largest of this filter");
+            Err(PyValueError::new_err(text))
+        }
+        _ => Ok(()),
     }
-    let text = format!("value: {value} is above {most}, the largest of this filter");
-    Err(PyValueError::new_err(text))
 }
 
 /// Inserts a key with a value that was checked.
 fn insert_value(filter: &mut AnyFilter, digest: Digest, value: u64) -> PyResult<bool> {
-    let inserted = match filter {
-        AnyFilter::RankMap(map) => map.insert_value_digest(digest, value),
-        AnyFilter::DLeft(map) => map.insert_value_digest(digest, value),
-        other => return Err(no_values(other.kind())),
-    };
-    inserted.map_err(Refused::refused)
+    filter.insert_value_digest(digest, value).map_err(Refused::refused)
 }
 
 fn no_values(kind: Kind) -> PyErr {
@@ -429,10 +422,9 @@ impl Filter {
     ///     []
     fn values(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
         let digest = key::digest(self.hasher(), key)?;
-        self.shared.ask(key.py(), |filter| match filter {
-            AnyFilter::RankMap(map) => Ok(map.values_digest(digest)),
-            AnyFilter::DLeft(map) => Ok(map.values_digest(digest)),
-            other => Err(no_values(other.kind())),
+        self.shared.ask(key.py(), |filter| match filter.max_value() {
+            0 => Err(no_values(filter.kind())),
+            _ => Ok(filter.values_digest(digest)),
         })
     }
 

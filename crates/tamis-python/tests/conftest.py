@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 KINDS = [
     "bloom", "counting", "blocked", "rank-indexed", "rank-set", "rank-counting", "rank-map",
     "blocked-rank", "dleft", "balanced-single", "balanced-sequential", "balanced-mht",
-    "balanced-popcount", "balanced-two-choice", "partitioned", "compressed",
+    "balanced-popcount", "balanced-two-choice", "partitioned", "compressed", "blocked-map",
 ]
 BUILT_ONCE = ["partitioned", "compressed", "ribbon"]
 

@@ -87,7 +87,7 @@ def test_counts():
         tamis.Filter(keys=10, kind="bloom").count("to")
 
 
-@pytest.mark.parametrize("kind", ["rank-map", "dleft"])
+@pytest.mark.parametrize("kind", ["rank-map", "blocked-map", "dleft"])
 def test_values(kind):
     ports = tamis.Filter(keys=100, rate=1e-6, kind=kind, ops=["value=9"])
     ports.add("http", 80)

@@ -9,7 +9,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tamis::wire::{CHUNK, Encoding, MAGIC, Object, VERSION};
+use tamis::wire::{Encoding, Header, MAGIC, Object, Section as Stored};
 use tamis::{AnyParams, Goal, Kind};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -30,7 +30,7 @@ pub type Section = (u8, Encoding, Vec<u8>, u64);
 /// A file with these sections and valid checksums, whatever the sections hold.
 pub fn file(object: Object, kind: Kind, params: &[u64], sections: &[Section]) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
-    out.extend(VERSION.to_le_bytes());
+    out.extend(Header::VERSION.to_le_bytes());
     out.extend([object as u8, 1]);
     out.extend(kind.id().to_le_bytes());
     out.extend([params.len() as u8, sections.len() as u8]);
@@ -40,7 +40,7 @@ pub fn file(object: Object, kind: Kind, params: &[u64], sections: &[Section]) ->
     let mut end = out.len() + 40 * sections.len() + 8;
     let mut data = Vec::new();
     for (role, encoding, bytes, decoded) in sections {
-        let chunks = bytes.chunks(CHUNK);
+        let chunks = bytes.chunks(Stored::CHUNK);
         let list: Vec<u8> = chunks.flat_map(|chunk| xxh3_64(chunk).to_le_bytes()).collect();
         let mut offset = end + list.len();
         if *encoding == Encoding::Raw {
@@ -130,7 +130,7 @@ fn table_bytes(params: &AnyParams) -> u64 {
         | AnyParams::RankSet(params)
         | AnyParams::RankCounting(params)
         | AnyParams::RankMap(params) => params.layout().bits().div_ceil(8),
-        AnyParams::BlockedRank(_) => {
+        AnyParams::BlockedRank(_) | AnyParams::BlockedMap(_) => {
             let values = values(params);
             // Bits of a block and blocks, of every level.
             [0, 6, 11].map(|at| values[at] * values[at + 1] / 8).iter().sum()
@@ -163,6 +163,7 @@ pub fn bombs(memory: u64) -> Vec<Bomb> {
         Kind::RankCounting,
         Kind::RankMap,
         Kind::BlockedRank,
+        Kind::BlockedMap,
         Kind::DLeft,
     ] {
         bombs.identities(kind, memory);

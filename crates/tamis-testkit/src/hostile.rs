@@ -220,7 +220,7 @@ pub fn repair(bytes: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     repaired[..8].copy_from_slice(&tamis::wire::MAGIC);
-    repaired[8..10].copy_from_slice(&tamis::wire::VERSION.to_le_bytes());
+    repaired[8..10].copy_from_slice(&tamis::wire::Header::VERSION.to_le_bytes());
     for entry in (0..sections).map(|section| table + 40 * section) {
         let word = |at: usize| {
             let bytes = bytes.get(entry + at..entry + at + 8)?;
@@ -229,7 +229,7 @@ pub fn repair(bytes: &[u8]) -> Option<Vec<u8>> {
         let (offset, stored) = (word(8)?, word(16)?);
         let data = bytes.get(offset..offset.checked_add(stored)?)?;
         let list: Vec<u8> = data
-            .chunks(tamis::wire::CHUNK)
+            .chunks(tamis::wire::Section::CHUNK)
             .flat_map(|chunk| xxh3_64(chunk).to_le_bytes())
             .collect();
         let start = offset.checked_sub(list.len()).filter(|&start| start >= table)?;

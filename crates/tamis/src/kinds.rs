@@ -22,6 +22,7 @@ macro_rules! kinds {
             15 Partitioned "partitioned" crate::partitioned::PartitionedBloom,
             16 Compressed "compressed" crate::compressed::CompressedBloom,
             17 Ribbon "ribbon" crate::ribbon::Ribbon,
+            18 BlockedMap "blocked-map" crate::blocked_rank::BlockedMap,
         }
     };
 }

@@ -30,7 +30,7 @@
 //! | the same in the least memory, with more time: blocks of 2 KiB | [`BlockedRank`] with the param `block` fixed to 16384 |
 //! | to remove keys or count them in packed buckets, as the paper on rank-indexed hashing does | [`RankIndexed`] |
 //! | to count keys that come often | [`RankCounting`] |
-//! | a small value for every key | [`RankMap`] |
+//! | a small value for every key | [`BlockedMap`] |
 //! | removal and exact counts, for keys that come up to four times | [`DLeft`] |
 //! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |
 //! | the least memory of all, built once from all keys | [`Ribbon`] |
@@ -137,7 +137,7 @@ pub use balanced::{
     BalancedMht, BalancedPopcount, BalancedSequential, BalancedSingle, BalancedTwoChoice,
 };
 pub use bits::{OutOfMemory, SharedBytes};
-pub use blocked_rank::BlockedRank;
+pub use blocked_rank::{BlockedMap, BlockedRank};
 #[cfg(target_has_atomic = "64")]
 pub use bloom::{AtomicBlockedBloom, AtomicBloom};
 pub use bloom::{BlockedBloom, Bloom, CountingBloom};

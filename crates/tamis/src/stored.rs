@@ -10,8 +10,8 @@ use crate::digest::Digest;
 use crate::entry::Entry;
 use crate::filter::{Count, Filter, Insert, Remove};
 use crate::spec::{
-    BuildError, Goal, Invalid, Kind, Label, Limits, Lines, MergeError, Mismatch, Operation, Params,
-    PlanError, Prediction, ResizeError, Traffic, WireError, in_proportion,
+    Absent, BuildError, Full, Goal, Invalid, Kind, Label, Limits, Lines, MergeError, Mismatch,
+    Operation, Params, PlanError, Prediction, ResizeError, Traffic, WireError, in_proportion,
 };
 use crate::wire::{
     self, ContentHasher, ContentId, Encoded, Frame, Header, Object, Payload, Source,
@@ -319,6 +319,30 @@ pub trait Stored: Filter + Clone + Sized {
     fn hold_entries(&mut self, entries: &mut dyn Iterator<Item = Entry>) -> bool {
         let _ = entries;
         false
+    }
+
+    /// The largest value of a key; 0 where keys have none.
+    #[doc(hidden)]
+    fn largest_value(&self) -> u64 {
+        0
+    }
+
+    /// The values of a key, smallest first.
+    #[doc(hidden)]
+    fn held_values(&self, _: Digest) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Inserts a key with a value of at most [`largest_value`](Self::largest_value).
+    #[doc(hidden)]
+    fn hold_value(&mut self, _: Digest, _: u64) -> Result<bool, Full> {
+        Err(Full { keys: self.keys(), inserted: 0 })
+    }
+
+    /// Removes one occurrence of a key with this value.
+    #[doc(hidden)]
+    fn drop_value(&mut self, _: Digest, _: u64) -> Result<(), Absent> {
+        Err(Absent)
     }
 
     /// The array of bits, for kinds that are one and nothing else, and take keys one by one.

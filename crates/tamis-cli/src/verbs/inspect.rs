@@ -156,7 +156,7 @@ fn fields(bytes: &[u8], header: &Header) -> Vec<Field> {
     let mut fields = Fields { bytes, list: Vec::new(), next: 0 };
     let hasher = header.hasher;
     fields.push(8, "magic", &"tamis file");
-    fields.push(2, "version", &tamis::wire::VERSION);
+    fields.push(2, "version", &tamis::wire::Header::VERSION);
     fields.push(1, "object", &format!("{:?}", header.object).to_lowercase());
     fields.push(1, "hash", &hasher.id().name());
     fields.push(2, "kind", &header.kind.name());

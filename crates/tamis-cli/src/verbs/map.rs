@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use memchr::memrchr;
-use tamis::{Absent, AnyFilter, Filter, Full};
+use tamis::{AnyFilter, Digest, Filter};
 
 use super::Outcome;
 use super::add::Place;
@@ -18,7 +18,8 @@ use crate::store::{self, Loaded};
 
 /// Keep a small value for every key
 ///
-/// Filters of the kinds rank-map and dleft (with values) keep a few bits beside each key. An
+/// Filters of the kinds blocked-map, rank-map and dleft (with values) keep a few bits beside each
+/// key. An
 /// absent key has, with probability rate, a value all the same: that of another key. For the same
 /// reason a key may have several values.
 #[derive(Args)]
@@ -65,12 +66,12 @@ struct Get {
 impl Map {
     pub(crate) fn run(self) -> Result<Outcome> {
         match self.action {
-            Action::Set(change) => change.run(|values, key, value| {
-                values.insert(key, value)?;
+            Action::Set(change) => change.run(|filter, key, value| {
+                filter.insert_value_digest(key, value)?;
                 Ok(true)
             }),
             Action::Unset(change) => {
-                change.run(|values, key, value| Ok(values.remove(key, value).is_ok()))
+                change.run(|filter, key, value| Ok(filter.remove_value_digest(key, value).is_ok()))
             }
             Action::Get(get) => get.run(),
         }
@@ -79,18 +80,16 @@ impl Map {
 
 impl Change {
     /// Does `change` with every line; it says whether the key was there.
-    fn run(self, change: impl Fn(&mut Values, &[u8], u64) -> Result<bool>) -> Result<Outcome> {
+    fn run(self, change: impl Fn(&mut AnyFilter, Digest, u64) -> Result<bool>) -> Result<Outcome> {
         let (Loaded { mut filter, mode, .. }, target) = self.place.open(&self.keys)?;
-        let hasher = filter.hasher();
-        let mut values = Values::of(&mut filter)?;
+        let (hasher, largest) = (filter.hasher(), largest(&filter)?);
         let (mut number, mut absent) = (0, 0);
         let progress = Progress::quiet("changing", self.keys.size());
         self.keys.each_batch(hasher, progress, |batch| {
             for line in batch.keys {
                 number += 1;
-                let (key, value) =
-                    pair(line, values.max()).with_context(|| format!("line {number}"))?;
-                absent += u64::from(!change(&mut values, key, value)?);
+                let (key, value) = pair(line, largest).with_context(|| format!("line {number}"))?;
+                absent += u64::from(!change(&mut filter, hasher.digest(key), value)?);
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -108,14 +107,15 @@ impl Get {
     fn run(self) -> Result<Outcome> {
         store::one_stdin(&self.filter, &self.keys)?;
         self.keys.check(None)?;
-        let mut filter = store::load(&self.filter)?.filter;
+        let filter = store::load(&self.filter)?.filter;
         let hasher = filter.hasher();
-        let values = Values::of(&mut filter)?;
+        largest(&filter)?;
         let mut found = false;
         let progress = Progress::printing("reading", self.keys.size());
         self.keys.print_batches(hasher, progress, |batch, out| {
             for (line, key) in batch.lines.iter().zip(batch.keys) {
-                let values: Vec<_> = values.get(key).iter().map(ToString::to_string).collect();
+                let values = filter.values_digest(hasher.digest(key.as_ref()));
+                let values: Vec<_> = values.iter().map(ToString::to_string).collect();
                 if !values.is_empty() {
                     found = true;
                     out.write_all(line)?;
@@ -140,50 +140,14 @@ fn pair(line: &[u8], max: u64) -> Result<(&[u8], u64)> {
     }
 }
 
-/// A filter of a kind that keeps values.
-enum Values<'a> {
-    Rank(&'a mut tamis::RankMap),
-    DLeft(&'a mut tamis::DLeft),
-}
-
-impl<'a> Values<'a> {
-    fn of(filter: &'a mut AnyFilter) -> Result<Self> {
-        let kind = filter.kind().name();
-        match filter {
-            AnyFilter::RankMap(filter) => Ok(Self::Rank(filter)),
-            AnyFilter::DLeft(filter) if filter.max_value() > 0 => Ok(Self::DLeft(filter)),
-            _ => bail!(
-                "this {kind} filter keeps no values; build one with --ops insert,value=8, for \
-                 values up to 255"
-            ),
-        }
-    }
-
-    fn max(&self) -> u64 {
-        match self {
-            Self::Rank(filter) => filter.max_value(),
-            Self::DLeft(filter) => filter.max_value(),
-        }
-    }
-
-    fn insert(&mut self, key: &[u8], value: u64) -> Result<bool, Full> {
-        match self {
-            Self::Rank(filter) => filter.insert_value(key, value),
-            Self::DLeft(filter) => filter.insert_value(key, value),
-        }
-    }
-
-    fn remove(&mut self, key: &[u8], value: u64) -> Result<(), Absent> {
-        match self {
-            Self::Rank(filter) => filter.remove_value(key, value),
-            Self::DLeft(filter) => filter.remove_value(key, value),
-        }
-    }
-
-    fn get(&self, key: &[u8]) -> Vec<u64> {
-        match self {
-            Self::Rank(filter) => filter.values(key),
-            Self::DLeft(filter) => filter.values(key),
-        }
+/// The largest value of a filter; an error if it keeps none.
+fn largest(filter: &AnyFilter) -> Result<u64> {
+    match filter.max_value() {
+        0 => bail!(
+            "this {} filter keeps no values; build one with --ops insert,value=8, for values up \
+             to 255",
+            filter.kind().name()
+        ),
+        largest => Ok(largest),
     }
 }

@@ -202,7 +202,7 @@ fn check_asks_for_keys_that_are_named() {
 #[test]
 fn maps_keep_values() {
     let folder = Folder::new();
-    for kind in ["rank-map", "dleft"] {
+    for kind in ["rank-map", "blocked-map", "dleft"] {
         let build = ["build", "--kind", kind, "--ops", "insert,remove,value=8", "--rate", "1e-6"];
         folder.feed(&[&build[..], &["--keys", "100", "-o", "m"]].concat(), "").ok();
         folder.feed(&["map", "set", "m"], "web\t80\na\tb\t7\nweb\t81\n").ok();
@@ -584,7 +584,7 @@ fn bench_prints_the_facts_of_the_contract() {
 }
 
 /// Kinds whose filters change, and so have deltas.
-const CHANGING: [&str; 12] = [
+const CHANGING: [&str; 14] = [
     "bloom",
     "counting",
     "blocked",
@@ -592,6 +592,8 @@ const CHANGING: [&str; 12] = [
     "rank-set",
     "rank-counting",
     "rank-map",
+    "blocked-rank",
+    "blocked-map",
     "balanced-single",
     "balanced-sequential",
     "balanced-mht",

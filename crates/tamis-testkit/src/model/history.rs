@@ -1,7 +1,7 @@
 //! What is done to a filter. A step means the same whatever was done before, so any step can be
 //! left out.
 
-use tamis::{Digest, Effort, Hasher, Kind};
+use tamis::{Digest, Effort, Hasher, Kind, Operation};
 
 use super::dice::Dice;
 
@@ -198,7 +198,7 @@ fn step(kind: Kind, keys: Keys, dice: &mut Dice) -> Step {
             _ => Step::Ask(keys, batch(dice)),
         };
     }
-    let values = matches!(kind, Kind::RankMap | Kind::DLeft);
+    let values = kind.can(Operation::Values(1));
     match dice.below(42) {
         40..=41 => Step::Churn(keys.seed, dice.small(20_000)),
         9..=10 if values => Step::InsertValues(keys),

@@ -1,7 +1,7 @@
 //! Random valid layouts of every kind. Not only those that a plan chooses, because a file may have
 //! any.
 
-use tamis::blocked_rank::BlockedRankParams;
+use tamis::blocked_rank::{BlockedMapParams, BlockedRankParams};
 use tamis::rank_indexed::RankParams;
 use tamis::{AnyParams, Goal, Kind, Params};
 
@@ -39,7 +39,9 @@ fn bytes(kind: Kind, values: &[u64]) -> f64 {
         Kind::RankIndexed | Kind::RankSet | Kind::RankCounting | Kind::RankMap => {
             table_bytes(values[3], [0, 1, 2, 5, 6, 7, 8, 9, 10].map(|at| values[at]))
         }
-        Kind::BlockedRank => factors(&[0, 1]) + (factors(&[6]) + factors(&[10])) * 64.0,
+        Kind::BlockedRank | Kind::BlockedMap => {
+            factors(&[0, 1]) + (factors(&[6]) + factors(&[10])) * 64.0
+        }
         Kind::DLeft => factors(&[0, 1, 2]) * (values[3] + values[4] + 2) as f64 / 8.0,
         Kind::Partitioned => (factors(&[0]) + factors(&[2, 4]) * 20.0) / 8.0,
         Kind::BalancedSingle
@@ -79,7 +81,11 @@ fn integers(kind: Kind, keys: u64, dice: &mut Dice) -> Vec<u64> {
         Kind::RankIndexed | Kind::RankSet | Kind::RankCounting | Kind::RankMap => {
             rank(kind, keys, dice)
         }
-        Kind::BlockedRank => blocked_rank(keys, dice),
+        Kind::BlockedRank => blocked_rank(keys, dice, None),
+        Kind::BlockedMap => {
+            let value = dice.pick(&[1, 2, 8, 16, 32]);
+            blocked_rank(keys, dice, Some(value))
+        }
         Kind::DLeft => vec![
             dice.between(1, 8),
             dice.small(keys + 2),
@@ -137,7 +143,7 @@ fn rank(kind: Kind, keys: u64, dice: &mut Dice) -> Vec<u64> {
     values
 }
 
-fn blocked_rank(keys: u64, dice: &mut Dice) -> Vec<u64> {
+fn blocked_rank(keys: u64, dice: &mut Dice, value: Option<u32>) -> Vec<u64> {
     let blocks = dice.small(keys / 20 + 4);
     let most = if dice.once_in(2) { 256 * blocks } else { 2 * keys };
     let block = dice.pick(&[512, 512, 512, 1024, 2048, 8192]);
@@ -145,9 +151,16 @@ fn blocked_rank(keys: u64, dice: &mut Dice) -> Vec<u64> {
     let [locations, cells, fingerprint] =
         [most_cells, most_cells, 24].map(|most| dice.between(1, most) as u32);
     let capacity = dice.small(most);
-    let planned =
-        BlockedRankParams::new(block as u32, blocks, locations, cells, fingerprint, capacity);
-    let mut values = planned.map_or_else(|_| Vec::new(), |params| params.values());
+    let block = block as u32;
+    let planned = match value {
+        None => BlockedRankParams::new(block, blocks, locations, cells, fingerprint, capacity)
+            .map(|params| params.values()),
+        Some(value) => {
+            BlockedMapParams::new(block, blocks, locations, cells, fingerprint, capacity, value)
+                .map(|params| params.values())
+        }
+    };
+    let mut values = planned.unwrap_or_default();
     change_some(&mut values, 6, dice);
     values
 }

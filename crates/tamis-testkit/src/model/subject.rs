@@ -1,6 +1,6 @@
 //! What only some kinds can do, called on an [`AnyFilter`].
 
-use tamis::blocked_rank::BlockedRankParams;
+use tamis::blocked_rank::{BlockedMapParams, BlockedRankParams};
 use tamis::dleft::DLeftParams;
 use tamis::internals::address::identity;
 use tamis::internals::rank_indexed::model::Layout;
@@ -19,6 +19,7 @@ pub(super) fn universe(params: &AnyParams) -> Option<u64> {
         | AnyParams::RankCounting(params)
         | AnyParams::RankMap(params) => Some(params.universe()),
         AnyParams::BlockedRank(params) => Some(params.universe()),
+        AnyParams::BlockedMap(params) => Some(params.universe()),
         AnyParams::DLeft(params) => Some(params.universe()),
         _ => None,
     }
@@ -53,17 +54,15 @@ pub(super) fn lists_by_block(params: &AnyParams) -> Option<u64> {
 
 /// The largest value; `None` where there are none.
 pub(super) fn max_value(filter: &AnyFilter) -> Option<u64> {
-    match filter {
-        AnyFilter::RankMap(filter) => Some(filter.max_value()),
-        AnyFilter::DLeft(filter) => Some(filter.max_value()),
-        _ => None,
-    }
+    matches!(filter, AnyFilter::RankMap(_) | AnyFilter::BlockedMap(_) | AnyFilter::DLeft(_))
+        .then(|| filter.max_value())
 }
 
 /// Inserts a key with a value; false where that failed.
 pub(super) fn insert_value(filter: &mut AnyFilter, key: u64, value: u64) -> bool {
     match filter {
         AnyFilter::RankMap(filter) => filter.insert_value(&key, value).is_ok(),
+        AnyFilter::BlockedMap(filter) => filter.insert_value(&key, value).is_ok(),
         AnyFilter::DLeft(filter) => filter.insert_value(&key, value).is_ok(),
         _ => false,
     }
@@ -73,6 +72,7 @@ pub(super) fn insert_value(filter: &mut AnyFilter, key: u64, value: u64) -> bool
 pub(super) fn remove_value(filter: &mut AnyFilter, key: u64, value: u64) -> bool {
     match filter {
         AnyFilter::RankMap(filter) => filter.remove_value(&key, value).is_ok(),
+        AnyFilter::BlockedMap(filter) => filter.remove_value(&key, value).is_ok(),
         AnyFilter::DLeft(filter) => filter.remove_value(&key, value).is_ok(),
         _ => false,
     }
@@ -82,6 +82,7 @@ pub(super) fn remove_value(filter: &mut AnyFilter, key: u64, value: u64) -> bool
 pub(super) fn update(filter: &mut AnyFilter, key: u64, old: u64, new: u64) -> bool {
     match filter {
         AnyFilter::RankMap(filter) => filter.update(&key, old, new).is_ok(),
+        AnyFilter::BlockedMap(filter) => filter.update(&key, old, new).is_ok(),
         AnyFilter::DLeft(filter) => filter.update(&key, old, new).is_ok(),
         _ => false,
     }
@@ -91,6 +92,7 @@ pub(super) fn update(filter: &mut AnyFilter, key: u64, old: u64, new: u64) -> bo
 pub(super) fn values(filter: &AnyFilter, key: u64) -> Vec<u64> {
     match filter {
         AnyFilter::RankMap(filter) => filter.values(&key),
+        AnyFilter::BlockedMap(filter) => filter.values(&key),
         AnyFilter::DLeft(filter) => filter.values(&key),
         _ => Vec::new(),
     }
@@ -179,6 +181,15 @@ fn with_fingerprint(params: &AnyParams, change: impl Fn(u32) -> Option<u32>) -> 
             let (block, capacity) = (params.block(), params.capacity());
             let params = BlockedRankParams::new(block, blocks, locations, cells, bits, capacity);
             params.ok().map(AnyParams::BlockedRank)
+        }
+        AnyParams::BlockedMap(params) => {
+            let (table, value) = (params.table(), params.value());
+            let (blocks, locations, cells) = (table.blocks(), table.locations(), table.cells());
+            let (block, bits, capacity) =
+                (table.block(), change(table.fingerprint())?, table.capacity());
+            let params =
+                BlockedMapParams::new(block, blocks, locations, cells, bits, capacity, value);
+            params.ok().map(AnyParams::BlockedMap)
         }
         AnyParams::DLeft(params) => {
             let (subtables, buckets, cells) =

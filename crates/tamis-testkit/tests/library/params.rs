@@ -2,7 +2,7 @@
 
 use tamis::Params;
 use tamis::balanced::{BalancedParams, Mht, Popcount, Sequential, Single, TwoChoice};
-use tamis::blocked_rank::BlockedRankParams;
+use tamis::blocked_rank::{BlockedMapParams, BlockedRankParams};
 use tamis::bloom::{BlockedParams, BloomParams, CountingParams};
 use tamis::compressed::CompressedParams;
 use tamis::dleft::DLeftParams;
@@ -23,6 +23,7 @@ fn params_of_every_type_refuse_too_few_and_too_many_values() {
     check::<BlockedParams>();
     check::<RankParams>();
     check::<BlockedRankParams>();
+    check::<BlockedMapParams>();
     check::<DLeftParams>();
     check::<BalancedParams<Single>>();
     check::<BalancedParams<Sequential>>();

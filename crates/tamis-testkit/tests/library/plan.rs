@@ -18,7 +18,7 @@ fn any_number_of_keys_and_any_rate_has_a_plan_that_meets_it() {
     for &kind in Kind::ALL {
         for keys in [0, 1, 2, 37, 10_000, 1_000_000, 10_000_000_000] {
             for rate in [0.5, 0.1, 0.02, 1e-3, 1e-5, 1e-8] {
-                if kind == Kind::BlockedRank && rate < 1e-5 {
+                if matches!(kind, Kind::BlockedRank | Kind::BlockedMap) && rate < 1e-5 {
                     continue; // Such a plan takes far too much; another test checks it.
                 }
                 let params = AnyParams::plan(kind, &Goal::rate(keys, rate)).unwrap();
@@ -309,15 +309,16 @@ fn only_kinds_that_can_do_it_are_candidates() {
         Kind::RankMap,
         Kind::BlockedRank,
         Kind::DLeft,
+        Kind::BlockedMap,
     ];
     assert_eq!(able(&[Insert, Remove]), removing);
-    assert_eq!(able(&[Values(8), Remove]), [Kind::RankMap, Kind::DLeft]);
+    assert_eq!(able(&[Values(8), Remove]), [Kind::RankMap, Kind::DLeft, Kind::BlockedMap]);
     assert_eq!(able(&[Values(8), Count]), [Kind::DLeft]);
     assert!(!able(&[Grow]).contains(&Kind::Counting));
     // The value bits are those of the layout.
     let goal = Goal::rate(10_000, 0.01).needs([Values(5)]);
     for plan in choose(&goal).unwrap() {
-        let name = if plan.params.kind() == Kind::DLeft { "value" } else { "extra" };
+        let name = if plan.params.kind() == Kind::RankMap { "extra" } else { "value" };
         assert!(plan.params.named().contains(&(name, 5)), "{:?}", plan.params);
     }
     let refused = |kind, needs: &[Operation]| {

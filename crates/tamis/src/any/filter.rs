@@ -10,7 +10,7 @@ use crate::digest::Digest;
 use crate::entry::Entry;
 use crate::filter::{Count, Filter, Insert, Remove};
 use crate::spec::{
-    Full, Invalid, Kind, Label, Limits, MergeError, Mismatch, ResizeError, WireError,
+    Absent, Full, Invalid, Kind, Label, Limits, MergeError, Mismatch, ResizeError, WireError,
 };
 use crate::stored::Stored;
 use crate::wire::{ContentId, Encoded, Frame, Source};
@@ -152,6 +152,37 @@ impl AnyFilter {
     /// the others.
     pub fn entries(&self) -> Vec<Entry> {
         each!(AnyFilter: self, F, filter => filter.held_entries())
+    }
+
+    /// The largest value that a key can have; 0 for filters that keep no values.
+    pub fn max_value(&self) -> u64 {
+        each!(AnyFilter: self, F, filter => filter.largest_value())
+    }
+
+    /// Inserts a key with `value`. Bits of `value` above those of [`max_value`](Self::max_value)
+    /// are dropped. Returns `Ok(true)` if the key was surely absent before, and [`Full`] if the
+    /// filter keeps no values.
+    ///
+    /// ```
+    /// use tamis::{AnyFilter, BlockedMap, Filter};
+    /// let mut ports = AnyFilter::from(BlockedMap::with_rate(1_000, 0.001)?);
+    /// let http = ports.hasher().digest("http");
+    /// ports.insert_value_digest(http, 80)?;
+    /// assert!(ports.values_digest(http).contains(&80));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_value_digest(&mut self, digest: Digest, value: u64) -> Result<bool, Full> {
+        each!(AnyFilter: self, F, filter => filter.hold_value(digest, value))
+    }
+
+    /// The values of a key, smallest first: see [`Identities::values`](crate::Identities::values).
+    pub fn values_digest(&self, digest: Digest) -> Vec<u64> {
+        each!(AnyFilter: self, F, filter => filter.held_values(digest))
+    }
+
+    /// Removes one occurrence of a key with `value`.
+    pub fn remove_value_digest(&mut self, digest: Digest, value: u64) -> Result<(), Absent> {
+        each!(AnyFilter: self, F, filter => filter.drop_value(digest, value))
     }
 
     /// A filter with the params `params` that holds `entries`, which come in order of identity and

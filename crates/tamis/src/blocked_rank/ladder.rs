@@ -83,7 +83,7 @@ pub(crate) fn layout(universe: u64, keys: u64) -> Result<BlockedRankParams, Inva
     }
     let no_ladder = InvalidParam { name: "universe", value: universe, expected: UNIVERSES };
     let (_, level) = best.filter(|_| is_universe(universe)).ok_or(no_ladder)?;
-    BlockedRankParams::of(level, keys.max(1))
+    BlockedRankParams::of(level, keys.max(1), 0)
 }
 
 #[cfg(test)]

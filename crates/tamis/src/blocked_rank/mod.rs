@@ -47,6 +47,7 @@ mod dense;
 pub(crate) mod ladder;
 mod line;
 mod machine;
+mod map;
 pub(crate) mod model;
 mod params;
 #[cfg(feature = "internals")]
@@ -59,14 +60,30 @@ mod table;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use params::BlockedRankParams;
+pub use params::{BlockedMapParams, BlockedRankParams};
 
+use self::map::MapTable;
 use self::table::Table;
 use crate::identities::{Identities, Table as _};
 use crate::spec::{Absent, Full};
 
 /// A multiset of identities; see [the module](self).
 pub type BlockedRank = Identities<Table>;
+
+/// A map from keys to values of 1 to 32 bits, 8 unless others are asked for, in the same blocks.
+///
+/// See its method `values` for what happens when two keys share an identity. Identities and values
+/// together have at most 61 bits.
+///
+/// ```
+/// use tamis::BlockedMap;
+/// let mut ports = BlockedMap::with_rate(1_000, 0.001)?;
+/// ports.insert_value("http", 80)?;
+/// assert!(ports.values("http").contains(&80));
+/// ports.remove_value("http", 80)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type BlockedMap = Identities<MapTable>;
 
 impl BlockedRank {
     /// Uses portable instructions only, whatever the machine has: for comparisons.

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::shape::{LEAST_WORDS, MAX_WIDTH, MOST_WORDS, Shape};
-use crate::spec::{InvalidParam, Params, as_stored, narrow};
+use crate::spec::{InvalidParam, Params, as_stored, narrow, require};
 
 /// The most identities: they leave room in a word. Frozen.
 pub(super) const MAX_UNIVERSE: u64 = 1 << 61;
@@ -22,9 +22,19 @@ pub struct BlockedRankParams {
     pub(super) front: Level,
     /// Keys planned for.
     capacity: u64,
+    /// Bits of a cell that are a value, the lowest; 0 but in [`BlockedMapParams`]. To the levels
+    /// they are bits of the fingerprint.
+    value: u32,
     /// Blocks behind the blocks, and blocks behind these, if enough keys are expected there.
     behind: [Option<Level>; 2],
 }
+
+/// The params of blocks whose cells also hold a value: those of [`BlockedRankParams`], and
+/// `value`, the bits of a value.
+///
+/// Fingerprints are counted without the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockedMapParams(pub(super) BlockedRankParams);
 
 /// A table of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,17 +48,22 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// These blocks, if they are legal.
-    pub(super) fn checked(self, widest: u32) -> Result<Self, InvalidParam> {
+    /// These blocks, if they are legal. `value` bits of each fingerprint are a value, and the
+    /// others are at most `widest`.
+    fn checked(self, widest: u32, value: u32) -> Result<Self, InvalidParam> {
         let Self { block, blocks, locations, cells, fingerprint } = self;
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
         if !block.is_power_of_two() || !(64 * LEAST_WORDS..=64 * MOST_WORDS).contains(&block) {
             return refuse("block", block.into(), "a power of two, 512 to 32768 bits");
         }
         let words = self.words();
-        if !(1..=widest).contains(&fingerprint) {
-            let expected = if widest == MAX_FINGERPRINT { "1 to 24 bits" } else { "1 to 48 bits" };
-            return refuse("fingerprint", fingerprint.into(), expected);
+        let own = fingerprint.saturating_sub(value);
+        if !(1..=widest).contains(&own) || fingerprint > MAX_WIDTH {
+            let expected = match widest {
+                MAX_FINGERPRINT => "1 to 24 bits, and at most 48 with a value",
+                _ => "1 to 48 bits, with a value",
+            };
+            return refuse("fingerprint", own.into(), expected);
         }
         let most = if cells == 0 { None } else { Shape::most_locations(words, cells, fingerprint) };
         let Some(most) = most else {
@@ -68,25 +83,26 @@ impl Level {
         Ok(self)
     }
 
-    /// Bits of a block, blocks, locations, cells and bits of a fingerprint.
-    fn values(self) -> [u64; 5] {
+    /// Bits of a block, blocks, locations, cells and bits of a fingerprint less `value`.
+    fn values(self, value: u32) -> [u64; 5] {
         let Self { block, blocks, locations, cells, fingerprint } = self;
-        [block.into(), blocks, locations.into(), cells.into(), fingerprint.into()]
+        [block.into(), blocks, locations.into(), cells.into(), (fingerprint - value).into()]
     }
 
-    fn of_values([block, blocks, locations, cells, fingerprint]: [u64; 5]) -> Self {
+    fn of_values([block, blocks, locations, cells, fingerprint]: [u64; 5], value: u32) -> Self {
         let [block, locations, cells, fingerprint] =
             [block, locations, cells, fingerprint].map(narrow);
-        Self { block, blocks, locations, cells, fingerprint }
+        Self { block, blocks, locations, cells, fingerprint: fingerprint.saturating_add(value) }
     }
 
     /// Blocks behind these ones, if they are legal: they must have at least as many identities,
     /// and a location in front must be part of one behind.
-    pub(super) fn behind(&self, level: Self) -> Result<Self, InvalidParam> {
+    pub(super) fn behind(&self, level: Self, value: u32) -> Result<Self, InvalidParam> {
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        let level = level.checked(MAX_WIDTH)?;
+        let level = level.checked(MAX_WIDTH, value)?;
         if level.fingerprint < self.fingerprint {
-            return refuse("fingerprint", level.fingerprint.into(), "not narrower than in front");
+            let own = level.fingerprint - value;
+            return refuse("fingerprint", own.into(), "not narrower than in front");
         }
         if level.universe() < self.universe() {
             return refuse("blocks", level.blocks, "as many identities as in front");
@@ -130,13 +146,15 @@ impl Level {
 }
 
 impl BlockedRankParams {
-    /// These blocks for `capacity` keys, with these levels of blocks behind them.
+    /// These blocks for `capacity` keys, with these levels of blocks behind them, and `value` bits
+    /// of every fingerprint for a value.
     pub(super) fn laid_out(
         front: Level,
         capacity: u64,
+        value: u32,
         behind: [Option<Level>; 2],
     ) -> Result<Self, InvalidParam> {
-        let front = front.checked(MAX_FINGERPRINT)?;
+        let front = front.checked(MAX_FINGERPRINT, value)?;
         // (Less than 2^48, as blocks are.)
         if capacity == 0 || capacity / (u64::from(front.block) / 2) > front.blocks {
             let expected = "1 up to half the bits of all blocks";
@@ -145,13 +163,13 @@ impl BlockedRankParams {
         let mut last = front;
         for (level, part) in behind.iter().zip(["second_", "third_"]) {
             let Some(level) = *level else { break };
-            last = last.behind(level).map_err(|fault| of_part(part, &fault))?;
+            last = last.behind(level, value).map_err(|fault| of_part(part, &fault))?;
         }
         if let [None, Some(level)] = behind {
             let expected = "0, because there is no second level";
             return Err(InvalidParam { name: "third_blocks", value: level.blocks, expected });
         }
-        Ok(Self { front, capacity, behind })
+        Ok(Self { front, capacity, value, behind })
     }
 
     /// Bits of a block.
@@ -176,7 +194,12 @@ impl BlockedRankParams {
 
     /// Bits of a fingerprint.
     pub fn fingerprint(&self) -> u32 {
-        self.front.fingerprint
+        self.front.fingerprint - self.value
+    }
+
+    /// Bits of a cell that are a value.
+    pub(super) fn value(&self) -> u32 {
+        self.value
     }
 
     /// Keys planned for.
@@ -201,7 +224,7 @@ impl BlockedRankParams {
 
     /// U, the number of identities.
     pub fn universe(&self) -> u64 {
-        self.front.universe()
+        self.front.universe() >> self.value
     }
 
     /// Bits of all blocks.
@@ -212,7 +235,14 @@ impl BlockedRankParams {
     /// The same identities in twice the blocks.
     pub(super) fn grown(&self) -> Result<Self, InvalidParam> {
         let Level { blocks, fingerprint, .. } = self.front;
-        Self::of(self.front.recut(blocks * 2, fingerprint - 1), self.capacity.saturating_mul(2))
+        let front = self.front.recut(blocks * 2, fingerprint - 1);
+        Self::of(front, self.capacity.saturating_mul(2), self.value)
+    }
+
+    /// The same identities in as many more blocks as `keys` keys need, if there are such layouts.
+    pub(super) fn grown_to(self, keys: u64) -> Self {
+        let larger = |params: &Self| params.grown().ok().filter(|_| keys > params.room());
+        core::iter::successors(Some(self), larger).last().unwrap_or(self)
     }
 
     /// The same identities in half the blocks.
@@ -222,7 +252,8 @@ impl BlockedRankParams {
             let expected = "an even number, to be halved";
             return Err(InvalidParam { name: "blocks", value: blocks, expected });
         }
-        Self::of(self.front.recut(blocks / 2, fingerprint + 1), self.capacity.div_ceil(2))
+        let front = self.front.recut(blocks / 2, fingerprint + 1);
+        Self::of(front, self.capacity.div_ceil(2), self.value)
     }
 
     /// The same blocks, with fingerprints and identities that are `dropped` bits shorter.
@@ -231,11 +262,11 @@ impl BlockedRankParams {
         if dropped == 0 {
             return Ok(*self);
         }
-        if dropped >= fingerprint {
-            let expected = "more bits than are to be dropped";
-            return Err(InvalidParam { name: "fingerprint", value: fingerprint.into(), expected });
+        if dropped >= self.fingerprint() {
+            let (value, expected) = (self.fingerprint().into(), "more bits than are to be dropped");
+            return Err(InvalidParam { name: "fingerprint", value, expected });
         }
-        Self::of(self.front.recut(blocks, fingerprint - dropped), self.capacity)
+        Self::of(self.front.recut(blocks, fingerprint - dropped), self.capacity, self.value)
     }
 }
 
@@ -260,18 +291,81 @@ impl Params for BlockedRankParams {
     ];
 
     fn values(&self) -> Vec<u64> {
-        let numbers = |level: Option<Level>| level.map_or([0; 5], Level::values);
-        let [second, third] = self.behind.map(numbers);
-        let front = self.front.values();
+        let values = |level: Option<Level>| level.map_or([0; 5], |level| level.values(self.value));
+        let [front, second, third] = [Some(self.front), self.behind[0], self.behind[1]].map(values);
         [&front[..], &[self.capacity], &second, &third].concat()
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
-        let values: [u64; 16] = as_stored(values)?;
-        let level = |at: usize| Level::of_values([0, 1, 2, 3, 4].map(|number| values[at + number]));
-        let behind = [6, 11].map(|at| (values[at..at + 5] != [0; 5]).then(|| level(at)));
-        Self::laid_out(level(0), values[5], behind)
+        of_values(as_stored(values)?, 0)
     }
+}
+
+/// The params with these values, if `value` bits of every cell are a value.
+fn of_values(values: [u64; 16], value: u32) -> Result<BlockedRankParams, InvalidParam> {
+    let level = |at: usize| {
+        let values = [0, 1, 2, 3, 4].map(|number| values[at + number]);
+        (values != [0; 5]).then(|| Level::of_values(values, value))
+    };
+    let front = level(0).unwrap_or(Level::of_values([0; 5], value));
+    BlockedRankParams::laid_out(front, values[5], value, [level(6), level(11)])
+}
+
+impl BlockedMapParams {
+    /// As [`BlockedRankParams::new`], with `value` bits of value in every cell.
+    pub fn new(
+        block: u32,
+        blocks: u64,
+        locations: u32,
+        cells: u32,
+        fingerprint: u32,
+        capacity: u64,
+        value: u32,
+    ) -> Result<Self, InvalidParam> {
+        check_value(value)?;
+        let fingerprint = fingerprint.saturating_add(value);
+        let front = Level { block, blocks, locations, cells, fingerprint };
+        BlockedRankParams::of(front, capacity, value).map(Self)
+    }
+
+    /// The params of the blocks.
+    pub fn table(&self) -> &BlockedRankParams {
+        &self.0
+    }
+
+    /// Bits of a value.
+    pub fn value(&self) -> u32 {
+        self.0.value
+    }
+
+    /// U, the number of identities.
+    pub fn universe(&self) -> u64 {
+        self.0.universe()
+    }
+}
+
+impl Params for BlockedMapParams {
+    const NAMES: &'static [&'static str] = &{
+        let mut names = ["value"; 17];
+        let (shared, _) = names.split_at_mut(16);
+        shared.copy_from_slice(BlockedRankParams::NAMES);
+        names
+    };
+
+    fn values(&self) -> Vec<u64> {
+        [&self.0.values()[..], &[self.0.value.into()]].concat()
+    }
+
+    fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {
+        let [levels @ .., value]: [u64; 17] = as_stored(values)?;
+        check_value(narrow(value))?;
+        of_values(levels, narrow(value)).map(Self)
+    }
+}
+
+/// Checks how wide values are.
+pub(super) fn check_value(value: u32) -> Result<(), InvalidParam> {
+    require((1..=32).contains(&value), "value", value, "1 to 32 bits")
 }
 
 /// The error of a param of one part, with its name among all params.

@@ -14,6 +14,14 @@ pub struct Place {
     rest: u64,
 }
 
+impl Place {
+    /// The place of the identity that is `more` higher, which must belong to the same location.
+    #[inline]
+    pub(super) fn plus(self, more: u64) -> Self {
+        Self { rest: self.rest + more, ..self }
+    }
+}
+
 /// How identities are cut: what every operation needs of the params, computed once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
@@ -51,8 +59,16 @@ impl Cut {
     /// the rest.
     #[inline(always)]
     pub(super) fn place(&self, digest: Digest) -> Place {
+        self.place_before(digest, 0)
+    }
+
+    /// As [`place`](Self::place), where the lowest `value` bits of identities are no part of the
+    /// key: they are 0.
+    #[inline(always)]
+    pub(super) fn place_before(&self, digest: Digest, value: u32) -> Place {
         let product = u128::from(digest.0) * u128::from(self.blocks);
-        Place { block: (product >> 64) as u64, rest: reduce(product as u64, self.per_block) }
+        let rest = reduce(product as u64, self.per_block >> value) << value;
+        Place { block: (product >> 64) as u64, rest }
     }
 
     /// The place of an identity. (One beyond the universe, which only unchecked bytes have, gets

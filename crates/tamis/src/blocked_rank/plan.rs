@@ -53,13 +53,14 @@ impl BlockedRankParams {
         fingerprint: u32,
         capacity: u64,
     ) -> Result<Self, InvalidParam> {
-        Self::of(Level { block, blocks, locations, cells, fingerprint }, capacity)
+        Self::of(Level { block, blocks, locations, cells, fingerprint }, capacity, 0)
     }
 
-    /// The params of these blocks with the back table that is planned for them.
-    pub(super) fn of(front: Level, capacity: u64) -> Result<Self, InvalidParam> {
+    /// The params of these blocks with the back table that is planned for them, if `value` bits
+    /// of every cell are a value.
+    pub(super) fn of(front: Level, capacity: u64, value: u32) -> Result<Self, InvalidParam> {
         // What is not legal has no back table.
-        Self::laid_out(front, capacity, [None; 2])?;
+        Self::laid_out(front, capacity, value, [None; 2])?;
         let mut expected = front.expected_behind(capacity as f64, 1.0);
         let (mut last, mut clump) = (front, front.clump(capacity as f64));
         let mut behind = [None; 2];
@@ -69,16 +70,16 @@ impl BlockedRankParams {
             }
             let keys = model::with_margin(expected, 3.0);
             let refused = |next: &Level| CLUMPS * next.expected_behind(keys, clump);
-            let next = last.planned_behind(BEHIND, keys, FULL);
+            let next = last.planned_behind(BEHIND, keys, FULL, value);
             let Some(next) = next.filter(|next| number == 0 && refused(next) >= BLOCKS_FROM) else {
-                *level = last.last_behind(keys, clump);
+                *level = last.last_behind(keys, clump, value);
                 break;
             };
             *level = Some(next);
             expected = refused(&next);
             (last, clump) = (next, clump * next.clump(keys / clump));
         }
-        Self::laid_out(front, capacity, behind)
+        Self::laid_out(front, capacity, value, behind)
     }
 
     /// Keys that are expected in front, in each level behind and in the list at the end, if
@@ -105,7 +106,7 @@ impl BlockedRankParams {
 impl Level {
     /// Blocks of `block` bits for `keys` keys that these ones are expected to refuse, with the
     /// share `full` of their cells in use; `None` if fingerprints would be too wide.
-    fn planned_behind(&self, block: u32, keys: f64, full: f64) -> Option<Self> {
+    fn planned_behind(&self, block: u32, keys: f64, full: f64, value: u32) -> Option<Self> {
         let universe = self.universe();
         let words = block / 64;
         // Identities for each cell, which fix how many locations there are for it: up to 3.
@@ -123,7 +124,8 @@ impl Level {
                 let most = Shape::most_locations(words, cells, fingerprint)?;
                 if locations <= most.into() {
                     let locations = narrow(locations);
-                    return self.behind(Self { block, blocks, locations, cells, fingerprint }).ok();
+                    let level = Self { block, blocks, locations, cells, fingerprint };
+                    return self.behind(level, value).ok();
                 }
                 cells = cells.checked_sub(1).filter(|&cells| cells > 0)?;
             }
@@ -133,7 +135,7 @@ impl Level {
 
     /// As [`planned_behind`](Self::planned_behind), if only the list is behind: blocks of the size
     /// that takes the fewest bits. `clump` keys come together.
-    fn last_behind(&self, keys: f64, clump: f64) -> Option<Self> {
+    fn last_behind(&self, keys: f64, clump: f64, value: u32) -> Option<Self> {
         // About the bits of a cell with its locations.
         let cell = libm::log2(self.universe() as f64 / keys) + 2.0;
         let sizes = core::iter::successors(Some(BEHIND), |block| Some(2 * block));
@@ -141,7 +143,7 @@ impl Level {
             // Of 1 cell in use a share s, s + SPARE sqrt(s) deviations fill it.
             let deviation = SPARE / libm::sqrt(f64::from(block) / cell / clump);
             let root = 0.5 * (libm::sqrt(deviation * deviation + 4.0) - deviation);
-            self.planned_behind(block, LAG * keys, root * root)
+            self.planned_behind(block, LAG * keys, root * root, value)
         });
         levels.min_by_key(Self::bits)
     }
@@ -201,23 +203,37 @@ impl Cut {
         f64::from(64 * self.words) / load + if share > 1e-12 { share * back } else { 0.0 }
     }
 
-    fn build(&self, blocks: u64, keys: u64) -> Result<BlockedRankParams, PlanError> {
+    fn build(&self, blocks: u64, keys: u64, value: u32) -> Result<BlockedRankParams, PlanError> {
         let Self { words, fingerprint, cells, locations, .. } = *self;
-        Ok(BlockedRankParams::new(64 * words, blocks, locations, cells, fingerprint, keys)?)
+        let front = Level { block: 64 * words, blocks, locations, cells, fingerprint };
+        Ok(BlockedRankParams::of(front, keys, value)?)
     }
 }
 
-pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
+/// The params of the blocks in front that a user may fix.
+pub(super) const FIXED: [&str; 5] = ["block", "blocks", "locations", "cells", "fingerprint"];
+
+/// The plan of a kind whose params [`FIXED`] are `fixed`, with `value` bits of every cell for a
+/// value.
+pub(super) fn plan(
+    goal: &Goal,
+    kind: Kind,
+    fixed: [Option<u64>; 5],
+    value: u32,
+) -> Result<BlockedRankParams, PlanError> {
     goal.check()?;
-    let kind = Kind::BlockedRank.name();
-    let names = ["block", "blocks", "locations", "cells", "fingerprint"];
-    let [block, blocks, locations, cells, fingerprint] = goal.fixed_params(kind, names)?;
+    let kind = kind.name();
+    let [block, blocks, locations, cells, fingerprint] = fixed;
     let keys = goal.sized_keys();
-    let words = block.map_or(LEAST_WORDS, |bits| narrow(bits) / 64);
+    let block = block.map_or(512, narrow);
+    let words = block / 64;
+    // Values are bits of fingerprints here.
+    let width = fingerprint.map_or(1, narrow).saturating_add(value);
     // Checks block and width with the smallest table that has them.
-    let width = fingerprint.map_or(1, narrow);
-    BlockedRankParams::new(block.map_or(512, narrow), 1, 1, 1, width, 1)?;
-    let widths = fingerprint.map_or(1..=MAX_FINGERPRINT, |_| width..=width);
+    let smallest = Level { block, blocks: 1, locations: 1, cells: 1, fingerprint: width };
+    BlockedRankParams::of(smallest, 1, value)?;
+    let widest = (MAX_FINGERPRINT + value).min(MAX_WIDTH);
+    let widths = fingerprint.map_or(1 + value..=widest, |_| width..=width);
     let cuts = |width: u32, ratio: f64| -> alloc::vec::Vec<Cut> {
         match (cells, locations) {
             (None, None) => Cut::near(words, width, ratio).collect(),
@@ -234,12 +250,13 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
     match (goal.size, goal.budget()) {
         (Size::Rate(asked), _) => {
             let identities = -1.0 / libm::expm1(libm::log1p(-asked) / keys as f64);
+            let identities = identities * libm::exp2(f64::from(value));
             let per_key = identities / keys as f64;
             let mut best: Option<(f64, Cut, u64)> = None;
             for width in widths {
                 // Locations for each key.
                 let ratio = per_key / libm::exp2(f64::from(width));
-                let is_narrow = width > 1 && ratio < 0.4;
+                let is_narrow = width > 1 + value && ratio < 0.4;
                 if fingerprint.is_none() && (is_narrow || ratio > MOST_RATIO) {
                     continue;
                 }
@@ -255,8 +272,8 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
                     }
                 }
             }
-            let widest = libm::exp2(f64::from(MAX_FINGERPRINT)) * MOST_RATIO * keys as f64;
-            let nearest = rate_of(widest.min(MAX_UNIVERSE as f64), keys);
+            let most = libm::exp2(f64::from(widest - value)) * MOST_RATIO * keys as f64;
+            let nearest = rate_of(most.min((MAX_UNIVERSE >> value) as f64), keys);
             let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
             let (_, cut, number) = best.ok_or(unreachable)?;
             // A listed key takes far more than a cell. Where too few are expected behind for a
@@ -269,7 +286,7 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
                 let most = number.saturating_mul(4);
                 enough = first_true(number, most, |number| listed(number) < RARE);
             }
-            cut.build(enough.unwrap_or(number), keys)
+            cut.build(enough.unwrap_or(number), keys, value)
         }
         (_, budget) => {
             let bits = budget.unwrap_or(0) as f64 / keys as f64;
@@ -301,7 +318,7 @@ pub(super) fn plan(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
             // The size of the back table was an estimate; blocks are dropped until all of it fits.
             let block_bits = f64::from(64 * words);
             while number > 0 {
-                let params = cut.build(number, keys)?;
+                let params = cut.build(number, keys, value)?;
                 let excess = predict(&params, keys).bits_per_key - bits;
                 if excess <= 0.0 || blocks.is_some() {
                     return Ok(params);

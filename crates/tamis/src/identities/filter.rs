@@ -343,6 +343,28 @@ impl<T: Table> Stored for Identities<T> {
         self.table.lay_out(entries).is_ok()
     }
 
+    fn largest_value(&self) -> u64 {
+        self.value_mask()
+    }
+
+    fn held_values(&self, digest: Digest) -> Vec<u64> {
+        self.table.values(self.table.place(digest))
+    }
+
+    fn hold_value(&mut self, digest: Digest, value: u64) -> Result<bool, Full> {
+        match self.value_mask() {
+            0 => Err(self.table.full()),
+            mask => self.insert_with(digest, value & mask),
+        }
+    }
+
+    fn drop_value(&mut self, digest: Digest, value: u64) -> Result<(), Absent> {
+        match self.value_mask() {
+            0 => Err(Absent),
+            mask => self.remove_with(digest, Some(value & mask)),
+        }
+    }
+
     /// Which identities are in, which of them several times, and their values. (Counts above two
     /// are few.)
     fn entropy_bits(&self) -> f64 {

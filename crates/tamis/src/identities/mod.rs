@@ -308,11 +308,12 @@ pub trait Carries: Table {}
 ///
 /// Use it by the names of its kinds: [`RankIndexed`](crate::RankIndexed),
 /// [`RankSet`](crate::RankSet), [`RankCounting`](crate::RankCounting),
-/// [`RankMap`](crate::RankMap), [`BlockedRank`](crate::BlockedRank) and [`DLeft`](crate::DLeft).
+/// [`RankMap`](crate::RankMap), [`BlockedRank`](crate::BlockedRank),
+/// [`BlockedMap`](crate::BlockedMap) and [`DLeft`](crate::DLeft).
 ///
 /// ```
-/// use tamis::RankMap;
-/// let mut ports = RankMap::with_rate(1_000, 0.001)?;
+/// use tamis::BlockedMap;
+/// let mut ports = BlockedMap::with_rate(1_000, 0.001)?;
 /// ports.insert_value("http", 1)?;
 /// assert!(ports.values("http").contains(&1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -342,6 +343,11 @@ impl<T: Table> Identities<T> {
         self.table.entries().collect()
     }
 
+    /// All bits of a value.
+    fn value_mask(&self) -> u64 {
+        (1 << T::value_bits(&self.table.params())) - 1
+    }
+
     fn insert_with(&mut self, digest: Digest, value: u64) -> Result<bool, Full> {
         let new = self.table.insert(self.table.place(digest), value)?;
         self.label.keys = self.label.keys.saturating_add(1);
@@ -358,7 +364,7 @@ impl<T: Table> Identities<T> {
 impl<T: Carries> Identities<T> {
     /// The largest value that a key can have.
     pub fn max_value(&self) -> u64 {
-        (1 << T::value_bits(&self.table.params())) - 1
+        self.value_mask()
     }
 
     /// Inserts `key` with `value`. Bits of `value` above those of [`max_value`](Self::max_value)
@@ -372,7 +378,7 @@ impl<T: Carries> Identities<T> {
 
     /// As [`insert_value`](Self::insert_value), for a key by its digest.
     pub fn insert_value_digest(&mut self, digest: Digest, value: u64) -> Result<bool, Full> {
-        self.insert_with(digest, value & self.max_value())
+        self.insert_with(digest, value & self.value_mask())
     }
 
     /// The values of `key`, smallest first.

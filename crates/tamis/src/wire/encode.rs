@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::CHUNK;
 use super::header::{Encoding, Header, Object, Section};
 use crate::bits::Words;
 use crate::coder::Packing;
@@ -86,8 +85,11 @@ impl Encoded<'_> {
 pub(crate) fn encode(mut header: Header, payloads: Vec<Payload<'_>>) -> Encoded<'_> {
     let mut checksums = Vec::with_capacity(payloads.len());
     for payload in &payloads {
-        let list: Vec<u8> =
-            payload.bytes.chunks(CHUNK).flat_map(|chunk| xxh3_64(chunk).to_le_bytes()).collect();
+        let list: Vec<u8> = payload
+            .bytes
+            .chunks(Section::CHUNK)
+            .flat_map(|chunk| xxh3_64(chunk).to_le_bytes())
+            .collect();
         let (stored, checksum) = (payload.bytes.len() as u64, xxh3_64(&list));
         let Payload { role, encoding, decoded, .. } = *payload;
         header.sections.push(Section { role, encoding, offset: 0, stored, decoded, checksum });

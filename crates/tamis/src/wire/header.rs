@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{CHUNK, MAGIC, VERSION};
+use super::MAGIC;
 use crate::bits::Line;
 use crate::digest::{HashId, Hasher};
 use crate::spec::{Kind, Label, WireError};
@@ -73,9 +73,13 @@ pub struct Section {
 }
 
 impl Section {
+    /// Every chunk of this many bytes has a checksum, so that a part can be checked without
+    /// reading all.
+    pub const CHUNK: usize = 1 << 20;
+
     /// How many chunks the data is checked in.
     pub(super) fn chunks(&self) -> u64 {
-        self.stored.div_ceil(CHUNK as u64)
+        self.stored.div_ceil(Self::CHUNK as u64)
     }
 
     /// Where the data must start if everything before the section ends at `end`: behind the chunk
@@ -110,6 +114,9 @@ pub struct Header {
 }
 
 impl Header {
+    /// The version of the format.
+    pub const VERSION: u16 = 1;
+
     /// A header without sections, which [`encode`](super::encode) fills in.
     pub(crate) fn new(object: Object, kind: Kind, label: Label, params: Vec<u64>) -> Self {
         let Label { hasher, keys, capacity } = label;
@@ -158,7 +165,7 @@ impl Header {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(header_len(self.params.len(), self.sections.len()));
         out.extend(MAGIC);
-        out.extend(VERSION.to_le_bytes());
+        out.extend(Self::VERSION.to_le_bytes());
         out.push(self.object as u8);
         out.push(self.hasher.id() as u8);
         out.extend(self.kind.id().to_le_bytes());
@@ -188,7 +195,7 @@ impl Header {
             return Err(WireError::Magic);
         }
         let version = u16_at(fixed, 8);
-        if version != VERSION {
+        if version != Self::VERSION {
             return Err(WireError::unknown("version", &version));
         }
         Ok(header_len(fixed[14].into(), fixed[15].into()))

@@ -36,10 +36,3 @@ pub(crate) use encode::{Payload, encode, planned_len, planned_sections};
 
 /// The first eight bytes: not text, not UTF-8, and broken by any transfer that touches line ends.
 pub const MAGIC: [u8; 8] = *b"\x89TAMIS\r\n";
-
-/// The format's version.
-pub const VERSION: u16 = 1;
-
-/// Every chunk of this many bytes has a checksum, so that a part can be checked without reading
-/// all.
-pub const CHUNK: usize = 1 << 20;

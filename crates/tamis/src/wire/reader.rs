@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::CHUNK;
 use super::header::{CHECKSUM, Encoding, FIXED, Header, Object, Section, u64_at};
 use crate::bits::{Line, SharedBytes, Words};
 use crate::coder;
@@ -271,7 +270,8 @@ fn read_section(
     if xxh3_64(&checksums) != section.checksum {
         return Err(WireError::Checksum { field: "section checksums" });
     }
-    for (chunk, checksum) in bytes.chunks_mut(CHUNK).zip(checksums.chunks_exact(CHECKSUM)) {
+    for (chunk, checksum) in bytes.chunks_mut(Section::CHUNK).zip(checksums.chunks_exact(CHECKSUM))
+    {
         fetch(source, chunk, "section data")?;
         if xxh3_64(chunk) != u64_at(checksum, 0) {
             return Err(WireError::Checksum { field: "section data" });

@@ -18,9 +18,9 @@ pub(super) enum Back {
 /// The identities behind one location of the blocks in front: those that begin at `first` and
 /// differ in their `width` lowest bits only. They are neighbours in one location behind.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
-    pub(super) first: u64,
-    pub(super) width: u32,
+pub(in super::super) struct Part {
+    pub(in super::super) first: u64,
+    pub(in super::super) width: u32,
 }
 
 impl Part {

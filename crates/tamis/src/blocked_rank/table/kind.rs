@@ -32,7 +32,8 @@ impl identities::Table for Table {
     type Place = Place;
 
     fn least(goal: &Goal) -> Result<BlockedRankParams, PlanError> {
-        plan::plan(goal)
+        let fixed = goal.fixed_params(Kind::BlockedRank.name(), plan::FIXED)?;
+        plan::plan(goal, Kind::BlockedRank, fixed, 0)
     }
 
     fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
@@ -214,12 +215,8 @@ impl identities::Table for Table {
     }
 
     fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
-        let mut params = self.params().coarser(dropped).ok()?;
-        while self.used().saturating_add(other.used()) > params.room()
-            && let Ok(larger) = params.grown()
-        {
-            params = larger;
-        }
+        let params = self.params.coarser(dropped).ok()?;
+        let params = params.grown_to(self.used().saturating_add(other.used()));
         Some(self.joined(params, dropped, other, other_dropped))
     }
 

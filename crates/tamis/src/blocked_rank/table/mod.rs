@@ -11,9 +11,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use self::back::Back;
+pub(super) use self::back::Part;
 use self::blocks::Blocks;
 use super::params::BlockedRankParams;
-use super::place::Place;
+use super::place::{Cut, Place};
 use crate::bits::{OutOfMemory, Words};
 use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
@@ -82,6 +83,33 @@ impl Table {
     #[inline]
     pub(super) fn place_of(&self, identity: u64) -> Place {
         self.front.cut.place_of(identity)
+    }
+
+    /// How the blocks in front cut identities.
+    #[inline]
+    pub(super) fn cut(&self) -> &Cut {
+        &self.front.cut
+    }
+
+    /// The words of the blocks in front.
+    #[inline]
+    pub(super) fn words(&self) -> &[u64] {
+        self.front.words.as_slice()
+    }
+
+    /// The identities from that of a place on which differ in their `width` lowest bits only.
+    pub(super) fn part(&self, place: Place, width: u32) -> Part {
+        Part { first: self.front.cut.identity(place), width }
+    }
+
+    /// Whether there are identities of a part, which must belong to one location.
+    pub(super) fn has(&self, part: Part) -> bool {
+        self.front.has(part)
+    }
+
+    /// Calls `take` with every identity of a part, less the first, and its count, in order.
+    pub(super) fn for_each(&self, part: Part, take: &mut dyn FnMut(u64, u64)) {
+        self.front.for_each(part, take);
     }
 
     /// Uses portable instructions only.

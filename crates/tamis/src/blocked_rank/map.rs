@@ -1,0 +1,249 @@
+//! Blocks whose cells hold a fingerprint and a small value.
+//!
+//! An identity with its value, `identity << bits | value`, is an identity of wider blocks: the
+//! value is the lowest bits of the fingerprint. So the cells of one key lie side by side in one
+//! run, in order of value, and all that blocks do with identities they do with these pairs. A
+//! question looks for any cell of the run whose upper bits are those of the key.
+
+use alloc::vec::Vec;
+use core::iter;
+
+use super::machine::fetch_place;
+use super::params::{BlockedMapParams, check_value};
+use super::place::Place;
+use super::table::{Part, Table};
+use super::{plan, sections};
+use crate::bits::{OutOfMemory, low};
+use crate::digest::Digest;
+use crate::entry::{Entry, Overflow};
+use crate::filter::Remove;
+use crate::identities::{self, Carries, Identities, Removes, Table as _};
+use crate::spec::{
+    Absent, Full, Goal, Invalid, Kind, Lines, Operation, PlanError, Prediction, ResizeError,
+    WireError, narrow,
+};
+use crate::wire::{Frame, Payload};
+
+/// Bits of a value, unless others are asked for.
+const DEFAULT_VALUE: u32 = 8;
+/// A value is listed for a key at most this often. (Forged bytes may claim any count.)
+const MOST_COPIES: u64 = 16;
+
+/// A table of pairs of identity and value.
+#[derive(Clone, Debug)]
+pub struct MapTable {
+    pairs: Table,
+}
+
+impl MapTable {
+    /// The pairs of the identity of a place.
+    fn part(&self, place: Place) -> Part {
+        self.pairs.part(place, self.value())
+    }
+
+    /// Bits of a value.
+    fn value(&self) -> u32 {
+        self.pairs.params().value()
+    }
+
+    /// An entry as one of pairs.
+    fn pair(&self, entry: Entry) -> Entry {
+        let Entry { identity, value, count } = entry;
+        Entry { identity: identity << self.value() | value, value: 0, count }
+    }
+}
+
+impl identities::Table for MapTable {
+    const KIND: Kind = Kind::BlockedMap;
+    const CAN: &'static [Operation] =
+        &[Operation::Insert, Operation::Remove, Operation::Merge, Operation::Grow];
+    const VALUES: Option<&'static str> = Some("value");
+    const REASON: &'static str =
+        "a small value for every key, one cache line a lookup, and keys can be removed";
+    const MARGINS: [f64; 2] = Table::MARGINS;
+    const TRIMS: bool = Table::TRIMS;
+    type Params = BlockedMapParams;
+    /// That of the pair with the value 0.
+    type Place = Place;
+
+    fn least(goal: &Goal) -> Result<BlockedMapParams, PlanError> {
+        let [block, blocks, locations, cells, fingerprint] = plan::FIXED;
+        let names = [block, blocks, locations, cells, fingerprint, "value"];
+        let [fixed @ .., value] = goal.fixed_params::<6>(Self::KIND.name(), names)?;
+        let value = value.map_or(DEFAULT_VALUE, narrow);
+        check_value(value)?;
+        plan::plan(goal, Self::KIND, fixed, value).map(BlockedMapParams)
+    }
+
+    fn predict(params: &BlockedMapParams, keys: u64) -> Prediction {
+        plan::predict(&params.0, keys)
+    }
+
+    fn planned_bits(params: &BlockedMapParams) -> u64 {
+        Table::planned_bits(&params.0)
+    }
+
+    fn explain(params: &BlockedMapParams, n: u64, out: &mut Lines) {
+        Table::explain(&params.0, n, out);
+        out.add("value", format_args!("{} bits in every cell", params.value()));
+    }
+
+    fn universe(params: &BlockedMapParams) -> u64 {
+        params.universe()
+    }
+
+    fn value_bits(params: &BlockedMapParams) -> u32 {
+        params.value()
+    }
+
+    fn content_params(params: &BlockedMapParams) -> Vec<(&'static str, u64)> {
+        alloc::vec![("universe", params.universe()), ("value", params.value().into())]
+    }
+
+    fn new(params: BlockedMapParams) -> Result<Self, OutOfMemory> {
+        Table::new(params.0).map(|pairs| Self { pairs })
+    }
+
+    fn params(&self) -> BlockedMapParams {
+        BlockedMapParams(self.pairs.params())
+    }
+
+    #[inline]
+    fn place(&self, digest: Digest) -> Place {
+        self.pairs.cut().place_before(digest, self.value())
+    }
+
+    #[inline]
+    fn prefetch(&self, digest: Digest) {
+        fetch_place(self.pairs.words(), self.pairs.cut(), self.place(digest));
+    }
+
+    fn contains(&self, place: Place) -> bool {
+        self.pairs.has(self.part(place))
+    }
+
+    fn count(&self, place: Place) -> u64 {
+        let mut all = 0_u64;
+        self.pairs.for_each(self.part(place), &mut |_, count| all = all.saturating_add(count));
+        all
+    }
+
+    fn values(&self, place: Place) -> Vec<u64> {
+        let mut values = Vec::new();
+        self.pairs.for_each(self.part(place), &mut |value, count| {
+            values.extend(iter::repeat_n(value, count.min(MOST_COPIES) as usize));
+        });
+        values
+    }
+
+    fn insert(&mut self, place: Place, value: u64) -> Result<bool, Full> {
+        // Other pairs of the key may have another value.
+        let is_new = !self.contains(place);
+        self.pairs.insert(place.plus(value), 0).map(|_| is_new)
+    }
+
+    fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
+        let value = value.or_else(|| {
+            let mut least = None;
+            self.pairs.for_each(self.part(place), &mut |value, _| least = least.or(Some(value)));
+            least
+        });
+        self.pairs.remove(place.plus(value.ok_or(Absent)?), None)
+    }
+
+    fn add(&mut self, entry: Entry) -> Result<(), Full> {
+        self.pairs.add(self.pair(entry))
+    }
+
+    fn take(&mut self, entry: Entry) -> Result<(), Absent> {
+        self.pairs.take(self.pair(entry))
+    }
+
+    fn list_from(&self, part: u64, entries: &mut Vec<Entry>) -> Option<u64> {
+        let from = entries.len();
+        let next = self.pairs.list_from(part, entries);
+        let bits = self.value();
+        for entry in &mut entries[from..] {
+            (entry.identity, entry.value) = (entry.identity >> bits, entry.identity & low(bits));
+        }
+        next
+    }
+
+    fn lay_out(&mut self, entries: impl Iterator<Item = Entry>) -> Result<(), Full> {
+        let bits = self.value();
+        self.pairs.lay_out(entries.map(|Entry { identity, value, count }| Entry {
+            identity: identity << bits | value,
+            value: 0,
+            count,
+        }))
+    }
+
+    fn clear(&mut self) {
+        self.pairs.clear();
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        self.pairs.validate()
+    }
+
+    fn footprint(&self) -> u64 {
+        self.pairs.footprint()
+    }
+
+    fn used(&self) -> u64 {
+        self.pairs.used()
+    }
+
+    fn fill(&self) -> f64 {
+        self.pairs.fill()
+    }
+
+    fn overflow(&self) -> u64 {
+        self.pairs.overflow()
+    }
+
+    fn lines_to_contain(&self, place: Place) -> u32 {
+        self.pairs.lines_to_contain(place)
+    }
+
+    fn lines_to_insert(&self, place: Place) -> u32 {
+        self.pairs.lines_to_insert(place)
+    }
+
+    fn grown(&self) -> Result<Self, ResizeError> {
+        self.pairs.grown().map(|pairs| Self { pairs })
+    }
+
+    fn shrunk(&self) -> Result<Self, ResizeError> {
+        self.pairs.shrunk().map(|pairs| Self { pairs })
+    }
+
+    fn with(&self, dropped: u32, other: &Self, other_dropped: u32) -> Option<Result<Self, Full>> {
+        let params = self.pairs.params().coarser(dropped).ok()?;
+        let params = params.grown_to(self.used().saturating_add(other.used()));
+        Some(self.joined(BlockedMapParams(params), dropped, other, other_dropped))
+    }
+
+    fn sections(&self) -> Vec<Payload<'_>> {
+        self.pairs.sections()
+    }
+
+    fn decode(frame: &mut Frame<'_>, params: BlockedMapParams) -> Result<Self, WireError> {
+        sections::decode(frame, params.0).map(|pairs| Self { pairs })
+    }
+
+    fn overflow_mut(&mut self) -> &mut Overflow {
+        self.pairs.overflow_mut()
+    }
+
+    fn decoded_bytes(params: &BlockedMapParams) -> u64 {
+        Table::decoded_bytes(&params.0)
+    }
+
+    fn as_remove(filter: &mut Identities<Self>) -> Option<&mut dyn Remove> {
+        Some(filter)
+    }
+}
+
+impl Removes for MapTable {}
+impl Carries for MapTable {}
