@@ -163,6 +163,8 @@ fn kinds_params_hashes_and_seeds_are_checked() {
     for hash in ["xxh3", "xxh64"] {
         build(&["--random-seed", "--hash", hash]).refused(&[hash, "say --hash sip13"]);
     }
+    build(&["--integers=16"]).refused(&["16", "--integers"]);
+    folder.feed(&["uniq", "--integers=32"], "4294967296\n").refused(&["from -2^31 to 2^32 - 1"]);
     build(&["--random-seed", "--seed", "1"]).refused(&["cannot be used with"]);
     build(&["-d", ","]).refused(&["--field"]);
     build(&["-f", "0"]).refused(&["--field"]);
