@@ -4,7 +4,7 @@ mod csv;
 mod json;
 mod lines;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(crate) mod parquet;
 
 use std::borrow::Cow;
 use std::cell::Cell;
