@@ -132,7 +132,8 @@ pub(crate) struct Hashing {
     #[arg(long, value_name = "N", value_parser = numbers::seed, allow_hyphen_values = true)]
     seed: Option<u128>,
 
-    /// Hash function: xxh3 (64-bit seed) is quick, sip13 (128-bit seed) is keyed [default: xxh3]
+    /// Hash function: xxh3 (64-bit seed) is quick, sip13 (128-bit seed) is keyed, xxh64 (64-bit
+    /// seed) is that of the Bloom filters in Parquet files [default: xxh3]
     #[arg(long, value_name = "HASH", value_parser = hash_parser())]
     hash: Option<HashId>,
 
@@ -147,10 +148,11 @@ impl Hashing {
     /// The hasher that was asked for.
     pub(crate) fn hasher(&self) -> Result<Hasher> {
         if self.random_seed {
-            if self.hash == Some(HashId::Xxh3) {
+            if let Some(hash) = self.hash.filter(|&hash| hash != HashId::Sip13) {
                 bail!(
-                    "--random-seed is for keys that an adversary may choose, and xxh3 cannot \
-                       withstand one; leave out --hash, or say --hash sip13"
+                    "--random-seed is for keys that an adversary may choose, and {} cannot \
+                     withstand one; leave out --hash, or say --hash sip13",
+                    hash.name()
                 );
             }
             let mut seed = [0; 16];
@@ -158,8 +160,9 @@ impl Hashing {
             return Ok(Hasher::sip13(u128::from_le_bytes(seed)));
         }
         let hash = self.hash.unwrap_or(HashId::Xxh3);
-        Hasher::from_parts(hash, self.seed.unwrap_or(0))
-            .context("--seed: xxh3 takes 64 bits; use a smaller seed, or --hash sip13")
+        Hasher::from_parts(hash, self.seed.unwrap_or(0)).with_context(|| {
+            format!("--seed: {} takes 64 bits; use a smaller seed, or --hash sip13", hash.name())
+        })
     }
 
     /// The widest permissions for a new file with such a filter in it.
@@ -182,9 +185,8 @@ fn kind_parser() -> impl TypedValueParser<Value = Kind> {
 }
 
 fn hash_parser() -> impl TypedValueParser<Value = HashId> {
-    const HASHES: [HashId; 2] = [HashId::Xxh3, HashId::Sip13];
-    PossibleValuesParser::new(HASHES.map(HashId::name)).try_map(|name| {
-        let known = HASHES.into_iter().find(|hash| hash.name() == name);
-        known.ok_or("unknown hash function")
+    PossibleValuesParser::new(HashId::ALL.iter().map(|hash| hash.name())).try_map(|name| {
+        let known = HashId::ALL.iter().find(|hash| hash.name() == name);
+        known.copied().ok_or("unknown hash function")
     })
 }

@@ -71,13 +71,18 @@ impl Target {
 
     /// Writes what has been encoded already, such as a packed filter or a delta.
     pub(crate) fn write_encoded(&self, encoded: &Encoded, widest: u32) -> Result<()> {
+        self.write_pieces(&encoded.pieces().collect::<Vec<_>>(), widest)
+    }
+
+    /// Writes bytes, piece by piece.
+    pub(crate) fn write_pieces(&self, pieces: &[&[u8]], widest: u32) -> Result<()> {
         match self {
             Self::Stdout => {
-                write_pieces(&mut io::stdout().lock(), encoded).context("cannot write stdout")
+                write_pieces(&mut io::stdout().lock(), pieces).context("cannot write stdout")
             }
-            Self::Special(path) => write_special(path, encoded)
+            Self::Special(path) => write_special(path, pieces)
                 .with_context(|| format!("cannot write {}", path.display())),
-            Self::File { path, mode, .. } => replace(path, encoded, mode & widest, widest)
+            Self::File { path, mode, .. } => replace(path, pieces, mode & widest, widest)
                 .with_context(|| format!("cannot write {}", path.display())),
         }
     }
@@ -103,25 +108,25 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn write_pieces(to: &mut dyn Write, encoded: &Encoded) -> io::Result<()> {
-    encoded.pieces().try_for_each(|piece| to.write_all(piece))?;
+fn write_pieces(to: &mut dyn Write, pieces: &[&[u8]]) -> io::Result<()> {
+    pieces.iter().try_for_each(|piece| to.write_all(piece))?;
     to.flush()
 }
 
-fn write_special(path: &Path, encoded: &Encoded) -> Result<()> {
+fn write_special(path: &Path, pieces: &[&[u8]]) -> Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     if file.is_terminal() {
         bail!("a filter is not for a terminal");
     }
-    Ok(write_pieces(&mut file, encoded)?)
+    Ok(write_pieces(&mut file, pieces)?)
 }
 
 /// Replaces the content of a file. A reader finds the old content or the new one, even if the
 /// machine stops meanwhile.
-fn replace(path: &Path, encoded: &Encoded, mode: u32, widest: u32) -> io::Result<()> {
+fn replace(path: &Path, pieces: &[&[u8]], mode: u32, widest: u32) -> io::Result<()> {
     // Nobody else reads it before it has the owner and the permissions that it is to have.
     let mut temporary = Temporary::beside(path, SECRET)?;
-    write_pieces(&mut temporary.file, encoded)?;
+    write_pieces(&mut temporary.file, pieces)?;
     let old = fs::metadata(path).ok();
     let mode = system::inherit(&temporary.file, old.as_ref(), mode)?;
     let exposed = mode & !widest & EVERYONE_READS != 0;

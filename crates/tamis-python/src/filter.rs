@@ -32,7 +32,8 @@ const AHEAD: usize = 16;
 ///     bits_per_key, memory: other ways to give the size, instead of `rate`.
 ///     params: a dict of params to fix, such as {"hashes": 4}.
 ///     minimise: what matters most: "balanced", "memory", "wire" or "lookups".
-///     hash: "xxh3", or "sip13" with a secret seed for keys that an adversary may choose.
+///     hash: "xxh3", or "sip13" with a secret seed for keys that an adversary may choose, or
+///         "xxh64", which Parquet has.
 ///     seed: filters can be merged only if their seeds are equal.
 ///     progress: show a bar if `keys` are many (with tqdm if it is installed).
 ///

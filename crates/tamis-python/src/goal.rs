@@ -23,16 +23,15 @@ pub(crate) struct Wish<'py> {
 
 /// How a key is hashed.
 pub(crate) fn hasher(hash: &str, seed: u128) -> PyResult<Hasher> {
-    let id = match hash {
-        "xxh3" => HashId::Xxh3,
-        "sip13" => HashId::Sip13,
-        _ => {
-            let text = format!("hash: {hash:?} is unknown; choose \"xxh3\" or \"sip13\"");
-            return Err(PyValueError::new_err(text));
-        }
-    };
-    Hasher::from_parts(id, seed).ok_or_else(|| {
-        PyValueError::new_err("seed: xxh3 takes 64 bits; use a smaller seed, or hash=\"sip13\"")
+    let id = HashId::ALL.iter().find(|id| id.name() == hash).ok_or_else(|| {
+        let all: Vec<&str> = HashId::ALL.iter().map(|id| id.name()).collect();
+        let all = all.join(", ");
+        PyValueError::new_err(format!("hash: {hash:?} is unknown; choose one of {all}"))
+    })?;
+    Hasher::from_parts(*id, seed).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "seed: {hash} takes 64 bits; use a smaller seed, or hash=\"sip13\""
+        ))
     })
 }
 

@@ -22,6 +22,7 @@ def test_bytes_are_those_of_the_command_line(kind, command, tmp_path):
         ([], {}),
         (["--seed", "7"], {"seed": 7}),
         (["--hash", "sip13", "--seed", str(1 << 100)], {"hash": "sip13", "seed": 1 << 100}),
+        (["--hash", "xxh64"], {"hash": "xxh64"}),
     ]):
         theirs = tmp_path / f"{number}.tamis"
         command("build", "--kind", kind, "--rate", "0.2%", "--keys", 3000, *options, "-o", theirs,

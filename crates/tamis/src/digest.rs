@@ -1,6 +1,6 @@
 //! Bytes and a seed become a 64-bit [`Digest`]. Filters see nothing else of a key.
 //!
-//! Both hash functions are frozen: their ids are in every stored filter, and `digest.rs` of the
+//! The hash functions are frozen: their ids are in every stored filter, and `digest.rs` of the
 //! tests compares them with public test vectors.
 //!
 //! No structure can tell apart two keys with the same digest. So every rate is at least n / 2^64
@@ -10,6 +10,7 @@ use core::hash::Hasher as _;
 
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh64::xxh64;
 
 use crate::key::Key;
 
@@ -53,14 +54,20 @@ pub enum HashId {
     /// SipHash-1-3 with a 128-bit seed: for keys that an adversary may choose. It protects only
     /// as long as the seed is secret.
     Sip13 = 2,
+    /// XXH64 with a 64-bit seed: that of the Bloom filters in Parquet files, where the seed is 0.
+    Xxh64 = 3,
 }
 
 impl HashId {
+    /// All hash functions.
+    pub const ALL: &'static [Self] = &[Self::Xxh3, Self::Sip13, Self::Xxh64];
+
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Xxh3 => "xxh3",
             Self::Sip13 => "sip13",
+            Self::Xxh64 => "xxh64",
         }
     }
 
@@ -69,6 +76,7 @@ impl HashId {
         match id {
             1 => Some(Self::Xxh3),
             2 => Some(Self::Sip13),
+            3 => Some(Self::Xxh64),
             _ => None,
         }
     }
@@ -108,11 +116,18 @@ impl Hasher {
         Self { id: HashId::Sip13, seed }
     }
 
-    /// The hasher with a stored `id` and `seed`; `None` if XXH3 is given more than 64 bits of
-    /// seed.
+    /// XXH64 with a 64-bit seed. With seed 0 a key has the digest that Parquet gives a value with
+    /// the same bytes: a [`BlockedBloom`](crate::BlockedBloom) of it with blocks of 256 bits, 8
+    /// hashes and a number of blocks that is a power of two is a Bloom filter of Parquet.
+    pub const fn xxh64(seed: u64) -> Self {
+        Self { id: HashId::Xxh64, seed: seed as u128 }
+    }
+
+    /// The hasher with a stored `id` and `seed`; `None` if XXH3 or XXH64 is given more than 64
+    /// bits of seed.
     pub const fn from_parts(id: HashId, seed: u128) -> Option<Self> {
         match id {
-            HashId::Xxh3 if seed > u64::MAX as u128 => None,
+            HashId::Xxh3 | HashId::Xxh64 if seed > u64::MAX as u128 => None,
             _ => Some(Self { id, seed }),
         }
     }
@@ -146,6 +161,7 @@ impl Hasher {
                 state.write(bytes);
                 state.finish()
             }
+            HashId::Xxh64 => xxh64(bytes, self.seed as u64),
         })
     }
 }

@@ -4,7 +4,7 @@ mod csv;
 mod json;
 mod lines;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(crate) mod parquet;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use memchr::memchr_iter;
 use tamis::{Digest, Hasher};
 
@@ -35,7 +35,6 @@ const BATCH: usize = 1024;
 #[derive(Args)]
 #[command(next_help_heading = "Keys")]
 #[group(skip)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Keys {
     /// Lines end with NUL instead of a line feed
     #[arg(short = '0', long)]
@@ -74,9 +73,16 @@ pub(crate) struct Keys {
     parquet: Vec<String>,
 
     /// Keys are decimal integers, as programs insert them: the 8 bytes of an i64 or a u64, not the
-    /// digits. Numbers from -2^63 to 2^64 - 1
-    #[arg(long)]
-    integers: bool,
+    /// digits. Numbers from -2^63 to 2^64 - 1. With =32 they are the 4 bytes of an i32 or a u32
+    #[arg(
+        long,
+        value_name = "BITS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "64",
+        hide_possible_values = true
+    )]
+    integers: Option<Width>,
 
     /// Take every byte of the input as it is: unpack nothing, refuse nothing
     #[arg(long)]
@@ -86,6 +92,15 @@ pub(crate) struct Keys {
     /// (gzip, zstd, bzip2, xz) are unpacked, and UTF-16 behind its mark becomes UTF-8
     #[arg(value_name = "KEYFILE", help_heading = None)]
     files: Vec<PathBuf>,
+}
+
+/// The bits of integers that are keys.
+#[derive(Clone, Copy, ValueEnum)]
+enum Width {
+    #[value(name = "32")]
+    Bits32 = 32,
+    #[value(name = "64")]
+    Bits64 = 64,
 }
 
 /// Some lines or records, their keys, and the digests of these.
@@ -201,7 +216,7 @@ impl Keys {
 
     /// Refuses --integers, for keys that go to a server as they are written.
     pub(crate) fn refuse_integers(&self) -> Result<()> {
-        if self.integers {
+        if self.integers.is_some() {
             bail!("keys go to a server as they are written; leave out --integers");
         }
         Ok(())
@@ -294,17 +309,19 @@ impl Keys {
 
     /// The digest of a key.
     fn digest(&self, hasher: Hasher, key: &[u8]) -> Result<Digest> {
-        if !self.integers {
+        let Some(width) = self.integers else {
             return Ok(hasher.digest_bytes(key));
-        }
-        let number = integer(key).with_context(|| {
+        };
+        let bits = width as u32;
+        let number = integer(key, bits).with_context(|| {
             format!(
-                "'{}' is no integer from -2^63 to 2^64 - 1; leave out --integers to take keys as \
-                 text",
-                String::from_utf8_lossy(key)
+                "'{}' is no integer from -2^{} to 2^{bits} - 1; leave out --integers to take keys \
+                 as text",
+                String::from_utf8_lossy(key),
+                bits - 1
             )
         })?;
-        Ok(hasher.digest(&number))
+        Ok(hasher.digest_bytes(&number.to_le_bytes()[..bits as usize / 8]))
     }
 
     /// As [`each_batch`](Self::each_batch), for a verb that prints lines: `take` also gets
@@ -411,10 +428,10 @@ fn check_readable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The 64 bits of a decimal number. An `i64` and a `u64` agree where both have it.
-fn integer(text: &[u8]) -> Option<u64> {
-    let text = str::from_utf8(text).ok()?;
-    text.parse().ok().or_else(|| text.parse::<i64>().ok().map(|number| number as u64))
+/// A decimal number that has `bits` bits, with a sign or without; where both have it they agree.
+fn integer(text: &[u8], bits: u32) -> Option<i128> {
+    let number = str::from_utf8(text).ok()?.parse().ok()?;
+    (-1 << (bits - 1)..1 << bits).contains(&number).then_some(number)
 }
 
 #[cfg(test)]
@@ -423,12 +440,19 @@ mod tests {
 
     #[test]
     fn integers_are_those_of_programs() {
-        assert_eq!(integer(b"0"), Some(0));
-        assert_eq!(integer(b"-1"), Some(u64::MAX));
-        assert_eq!(integer(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(integer(b"-9223372036854775808"), Some(1 << 63));
-        for text in ["", "1.0", " 1", "0x10", "18446744073709551616", "-9223372036854775809"] {
-            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        for bits in [32, 64] {
+            assert_eq!(integer(b"0", bits), Some(0));
+            assert_eq!(integer(b"-1", bits), Some(-1));
+            for text in ["", "1.0", " 1", "0x10", "18446744073709551616", "-9223372036854775809"] {
+                assert_eq!(integer(text.as_bytes(), bits), None, "{text}");
+            }
+        }
+        assert_eq!(integer(b"18446744073709551615", 64), Some(u64::MAX.into()));
+        assert_eq!(integer(b"-9223372036854775808", 64), Some(i64::MIN.into()));
+        assert_eq!(integer(b"4294967295", 32), Some(u32::MAX.into()));
+        assert_eq!(integer(b"-2147483648", 32), Some(i32::MIN.into()));
+        for text in ["4294967296", "-2147483649"] {
+            assert_eq!(integer(text.as_bytes(), 32), None, "{text}");
         }
     }
 }

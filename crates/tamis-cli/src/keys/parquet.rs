@@ -25,11 +25,7 @@ pub(super) fn each_row(
     hand_on: &mut HandOn,
 ) -> Result<ControlFlow<()>> {
     let failed = || failed_to_read(path);
-    let file = input::open(path)?;
-    if !file.metadata().with_context(failed)?.is_file() {
-        bail!("{} is a pipe, and a Parquet file is read from its end; name a file", name(path));
-    }
-    let reader = SerializedFileReader::new(file).with_context(failed)?;
+    let reader = SerializedFileReader::new(open(path)?).with_context(failed)?;
     let schema = reader.metadata().file_metadata().schema_descr();
     let columns: Vec<_> = columns
         .iter()
@@ -42,6 +38,24 @@ pub(super) fn each_row(
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// Opens a file that is to be Parquet.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    let file = input::open(path)?;
+    if !file.metadata().with_context(|| failed_to_read(path))?.is_file() {
+        bail!("{} is a pipe, and a Parquet file is read from its end; name a file", name(path));
+    }
+    Ok(file)
+}
+
+/// The number of a column among the leaves of a schema.
+pub(crate) fn leaf(schema: &SchemaDescriptor, column: &str) -> Result<usize> {
+    let names = || schema.columns().iter().map(|leaf| leaf.path().string());
+    names().position(|name| name == column).with_context(|| {
+        let names: Vec<_> = names().collect();
+        format!("the file has no column {column}; it has {}", names.join(", "))
+    })
 }
 
 /// Hands on the rows of a row group.
@@ -96,11 +110,7 @@ struct Column {
 
 impl Column {
     fn find(schema: &SchemaDescriptor, column: &str) -> Result<Self> {
-        let names = || schema.columns().iter().map(|leaf| leaf.path().string());
-        let at = names().position(|name| name == column).with_context(|| {
-            let names: Vec<_> = names().collect();
-            format!("the file has no column {column}; it has {}", names.join(", "))
-        })?;
+        let at = leaf(schema, column)?;
         let leaf = schema.column(at);
         if leaf.max_rep_level() > 0 {
             bail!("column {column} is a list, not one value a row");

@@ -50,7 +50,7 @@ pub(crate) struct Build {
 }
 
 /// A filter that answers yes for more absent keys than this is of no use.
-const USELESS: f64 = 0.5;
+pub(super) const USELESS: f64 = 0.5;
 
 impl Build {
     pub(crate) fn run(self) -> Result<Outcome> {

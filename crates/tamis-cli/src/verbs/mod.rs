@@ -19,6 +19,8 @@ mod man;
 mod map;
 mod merge;
 mod pack;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod plan;
 mod publish;
 mod remove;
@@ -90,6 +92,8 @@ enum Verb {
     #[cfg(feature = "gate")]
     Gate(gate::Gate),
     Digest(digest::Digest),
+    #[cfg(feature = "parquet")]
+    Parquet(parquet::Parquet),
     Server(server::Server),
     Verify(verify::Verify),
     Plan(plan::Plan),
@@ -126,6 +130,8 @@ impl Cli {
             #[cfg(feature = "gate")]
             Verb::Gate(verb) => verb.run(),
             Verb::Digest(verb) => verb.run(),
+            #[cfg(feature = "parquet")]
+            Verb::Parquet(verb) => verb.run(),
             Verb::Server(verb) => verb.run(),
             Verb::Verify(verb) => verb.run(),
             Verb::Plan(verb) => verb.run(),

@@ -157,9 +157,14 @@ fn kinds_params_hashes_and_seeds_are_checked() {
     build(&["--param", "block=512"]).refused(&["bloom has no param block", "hashes"]);
     build(&["--kind", "blocked", "--param", "block=100"]).refused(&["256 or 512"]);
     build(&["--param", "block"]).refused(&["block=512"]);
-    build(&["--hash", "md5"]).refused(&["xxh3", "sip13"]);
-    build(&["--seed", "0x1ffffffffffffffff"]).refused(&["64 bits", "sip13"]);
-    build(&["--random-seed", "--hash", "xxh3"]).refused(&["sip13"]);
+    build(&["--hash", "md5"]).refused(&["xxh3", "sip13", "xxh64"]);
+    build(&["--seed", "0x1ffffffffffffffff"]).refused(&["xxh3 takes 64 bits", "sip13"]);
+    build(&["--seed=0x1ffffffffffffffff", "--hash=xxh64"]).refused(&["xxh64 takes 64 bits"]);
+    for hash in ["xxh3", "xxh64"] {
+        build(&["--random-seed", "--hash", hash]).refused(&[hash, "say --hash sip13"]);
+    }
+    build(&["--integers=16"]).refused(&["16", "--integers"]);
+    folder.feed(&["uniq", "--integers=32"], "4294967296\n").refused(&["from -2^31 to 2^32 - 1"]);
     build(&["--random-seed", "--seed", "1"]).refused(&["cannot be used with"]);
     build(&["-d", ","]).refused(&["--field"]);
     build(&["-f", "0"]).refused(&["--field"]);

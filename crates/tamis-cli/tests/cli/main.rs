@@ -11,6 +11,8 @@ mod inputs;
 mod keys;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_filters;
 mod pipes;
 mod plans;
 #[cfg(feature = "reproduce")]

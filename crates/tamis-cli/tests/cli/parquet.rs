@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
@@ -13,17 +13,16 @@ use crate::tool::{Folder, numbers};
 
 /// Row i, from 1 to `rows`: `name` is "name i", or null for every fifth; `id` is i; `at` is a
 /// time. Row groups have 700 rows.
-fn file(rows: i64, compression: Compression) -> Vec<u8> {
+pub(crate) fn file_with(rows: i64, properties: WriterPropertiesBuilder) -> Vec<u8> {
     let schema = "message rows {
         OPTIONAL BYTE_ARRAY name (UTF8);
         REQUIRED INT64 id;
         REQUIRED INT64 at (TIMESTAMP(MILLIS, true));
     }";
     let schema = Arc::new(parse_message_type(schema).expect("a schema"));
-    let properties = WriterProperties::builder().set_compression(compression).build();
     let mut bytes = Vec::new();
-    let mut writer =
-        SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties)).expect("a writer");
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties.build()))
+        .expect("a writer");
     let ids: Vec<i64> = (1..=rows).collect();
     for ids in ids.chunks(700) {
         let mut group = writer.next_row_group().expect("a row group");
@@ -44,6 +43,10 @@ fn file(rows: i64, compression: Compression) -> Vec<u8> {
     }
     writer.close().expect("the end of a file");
     bytes
+}
+
+fn file(rows: i64, compression: Compression) -> Vec<u8> {
+    file_with(rows, WriterProperties::builder().set_compression(compression))
 }
 
 #[test]

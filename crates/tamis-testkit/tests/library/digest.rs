@@ -81,15 +81,47 @@ fn sip13_is_the_references() {
     }
 }
 
+/// Length, seed and `XXH64`, as the reference implementation has them.
+const XXH64: [(usize, u64, u64); 18] = [
+    (0, 0x0, 0xef46db3751d8e999),
+    (1, 0x0, 0xe934a84adb052768),
+    (4, 0x0, 0x9136a0dca57457ee),
+    (8, 0x0, 0xcdbcf538e71d1348),
+    (14, 0x0, 0x8282dcc4994e35c8),
+    (31, 0x0, 0x299b39a290e6d783),
+    (32, 0x0, 0x18b216492bb44b70),
+    (222, 0x0, 0xb641ae8cb691c174),
+    (2048, 0x0, 0x5940f2752bc04387),
+    (0, 0x9e3779b1, 0xac75fda2929b17ef),
+    (1, 0x9e3779b1, 0x5014607643a9b4c3),
+    (4, 0x9e3779b1, 0xcaab286bd8e9fdb5),
+    (8, 0x9e3779b1, 0xfe0c047a5353cdac),
+    (14, 0x9e3779b1, 0xc3bd6bf63deb6df0),
+    (31, 0x9e3779b1, 0xda673d5feb5c1d79),
+    (32, 0x9e3779b1, 0xb3f33bdf93ade409),
+    (222, 0x9e3779b1, 0x20cb8ab7ae10c14a),
+    (2048, 0x9e3779b1, 0xaa26f33c2898013b),
+];
+
+#[test]
+fn xxh64_is_the_references() {
+    for (len, seed, expected) in XXH64 {
+        let digest = Hasher::xxh64(seed).digest_bytes(&sanity_buffer(len));
+        assert_eq!(digest.0, expected, "{len} {seed}");
+    }
+}
+
 #[test]
 fn hashers_from_stored_parts() {
     assert_eq!(Hasher::from_parts(HashId::Xxh3, 7), Some(Hasher::xxh3(7)));
     assert_eq!(Hasher::from_parts(HashId::Xxh3, 1 << 64), None);
     assert_eq!(Hasher::from_parts(HashId::Sip13, 1 << 64), Some(Hasher::sip13(1 << 64)));
-    for id in [HashId::Xxh3, HashId::Sip13] {
+    assert_eq!(Hasher::from_parts(HashId::Xxh64, 7), Some(Hasher::xxh64(7)));
+    assert_eq!(Hasher::from_parts(HashId::Xxh64, 1 << 64), None);
+    for &id in HashId::ALL {
         assert_eq!(HashId::from_id(id as u8), Some(id));
     }
-    assert_eq!(HashId::from_id(0), None);
+    assert_eq!([0, 4].map(HashId::from_id), [None; 2]);
 }
 
 fn bytes_of<K: Key>(key: K) -> Vec<u8> {

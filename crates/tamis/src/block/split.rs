@@ -247,25 +247,55 @@ mod tests {
         }
     }
 
-    /// As the format says it: the block from the high half of the hash, a bit of each of eight
-    /// words from the low half.
-    #[test]
-    fn eight_sections_of_a_small_block_are_a_filter_of_parquet() {
+    /// As the format says it: the block from the high half of the hash and the number of blocks,
+    /// a bit of each of eight words from the low half.
+    fn insert_as_parquet(words: &mut [u32], hash: u64) {
         let salts: [u32; 8] = [
             0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947,
             0x5c6bfb31,
         ];
-        let (mut ours, mut theirs) = (Words::zeroed(16 * 4).unwrap(), vec![0_u32; 16 * 8]);
-        let split = Split::new(16, Sections { block: 256, number: 8 });
-        for digest in (0..100).map(|key| Digest(Digest(key).word(0))) {
-            split.insert(&mut ours, digest);
-            let block = (((digest.0 >> 32) * 16) >> 32) as usize;
-            for (word, salt) in theirs[block * 8..].iter_mut().zip(salts) {
-                *word |= 1 << ((digest.0 as u32).wrapping_mul(salt) >> 27);
+        let block = (((hash >> 32) * (words.len() as u64 / 8)) >> 32) as usize;
+        for (word, salt) in words[block * 8..].iter_mut().zip(salts) {
+            *word |= 1 << ((hash as u32).wrapping_mul(salt) >> 27);
+        }
+    }
+
+    #[test]
+    fn eight_sections_of_a_small_block_are_a_filter_of_parquet() {
+        for blocks in (0..=12).map(|power| 1 << power) {
+            let (mut ours, mut theirs) =
+                (Words::zeroed(blocks * 4).unwrap(), vec![0_u32; blocks as usize * 8]);
+            let split = Split::new(blocks, Sections { block: 256, number: 8 });
+            for digest in (0..1000).map(|key| Digest(Digest(key).word(0))) {
+                split.insert(&mut ours, digest);
+                insert_as_parquet(&mut theirs, digest.0);
+            }
+            let halves =
+                ours.as_slice().iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
+            assert!(halves.eq(theirs), "{blocks}");
+        }
+    }
+
+    /// Parquet takes the block from half of the hash, which makes no difference if the number of
+    /// blocks is a power of two; their lengths are at most 2^31 bytes.
+    #[test]
+    fn powers_of_two_of_blocks_are_addressed_as_parquet_does() {
+        let edges = |block: u64, power: u32| {
+            let first = if power == 0 { 0 } else { block << (64 - power) };
+            [first, first.wrapping_sub(1), first | u64::from(u32::MAX)]
+        };
+        let theirs = |hash: u64, blocks: u64| (((hash >> 32) * blocks) >> 32) as usize;
+        for power in 0..=26 {
+            let blocks = 1 << power;
+            let split = Split::new(blocks, Sections { block: 256, number: 8 });
+            let random = (0..100).map(|key| Digest(key).word(1));
+            let ends = [0, 1, blocks / 2, blocks - 1].into_iter().flat_map(|at| edges(at, power));
+            for hash in random.chain(ends) {
+                assert_eq!(split.block(Digest(hash)), theirs(hash, blocks), "{blocks} {hash:x}");
             }
         }
-        let halves: Vec<u32> =
-            ours.as_slice().iter().flat_map(|&word| [word as u32, (word >> 32) as u32]).collect();
-        assert_eq!(halves, theirs);
+        // With other numbers it does, where the lower half decides.
+        let three = Split::new(3, Sections { block: 256, number: 8 });
+        assert_ne!(three.block(Digest(0x5555_5555_ffff_ffff)), theirs(0x5555_5555_ffff_ffff, 3));
     }
 }

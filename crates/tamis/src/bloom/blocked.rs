@@ -18,7 +18,8 @@ use crate::wire::Frame;
 /// that every question is one memory access and a few vector instructions.
 ///
 /// With blocks of 256 bits and eight hashes this is the split-block filter of Parquet: for a
-/// number of blocks that is a power of two, the same hashes set the same bits.
+/// number of blocks that is a power of two, the same hashes set the same bits, and
+/// [`Hasher::xxh64`](crate::Hasher::xxh64) makes the same hashes.
 ///
 /// Blocks fill unevenly, and most false positives come from the fullest ones. At equal size the
 /// rate is therefore higher than a plain filter's. [`with_rate`](Self::with_rate) plans with the
