@@ -99,34 +99,43 @@ pub(super) fn window(words: &[u64], at: u32) -> u64 {
 #[inline(always)]
 fn search(words: &[u64], shape: &Shape, spot: &Spot, print: u64) -> (u32, bool) {
     if spot.len > shape.lanes {
-        return search_long(words, shape, (spot.start, spot.len), print);
+        return search_long(words, shape, (spot.start, spot.len), print, 0);
     }
     let at = shape.at(spot.start);
     let (offset, is_in) = shape.search(window(words, at), spot.len, print);
     (at + offset, is_in)
 }
 
-/// The same in less time; if no cell equals `print`, it is not said where one would be.
+/// The same in less time; if no cell equals `print`, it is not said where one would be. If
+/// `keys_only`, values are not compared; that of `print` must be 0.
 #[inline(always)]
-fn look_up(words: &[u64], shape: &Shape, spot: &Spot, print: u64) -> (u32, bool) {
+fn look_up(words: &[u64], shape: &Shape, spot: &Spot, print: u64, keys_only: bool) -> (u32, bool) {
     if spot.len > shape.lanes {
-        return search_long(words, shape, (spot.start, spot.len), print);
+        let value = if keys_only { shape.value } else { 0 };
+        return search_long(words, shape, (spot.start, spot.len), print, value);
     }
     let at = shape.at(spot.start);
-    let equal = shape.equal(window(words, at), spot.len, print);
+    let equal = shape.equal(window(words, at), spot.len, print, keys_only);
     ((at + equal.trailing_zeros() + 1).wrapping_sub(shape.width), equal != 0)
 }
 
-/// As [`search`], for a run that is longer than a window.
+/// As [`search`], for a run that is longer than a window. The lowest `value` bits are not
+/// compared; those of `wanted` must be 0.
 #[cold]
 #[inline(never)]
-fn search_long(words: &[u64], shape: &Shape, (start, len): (u32, u32), wanted: u64) -> (u32, bool) {
+fn search_long(
+    words: &[u64],
+    shape: &Shape,
+    (start, len): (u32, u32),
+    wanted: u64,
+    value: u8,
+) -> (u32, bool) {
     let end = start + len;
     let first = (start..end).find(|&cell| print(words, shape, cell) >= wanted).unwrap_or(end);
-    (shape.at(first), first < end && print(words, shape, first) == wanted)
+    (shape.at(first), first < end && print(words, shape, first) >> value == wanted >> value)
 }
 
-/// Whether the fingerprint is in the block; `None` if its location is behind.
+/// Whether the fingerprint is in the block, with any value; `None` if its location is behind.
 #[inline(always)]
 pub(super) fn find<B: Block>(
     words: &[u64],
@@ -137,7 +146,7 @@ pub(super) fn find<B: Block>(
     if spot.is_behind() {
         return None;
     }
-    Some(look_up(words, shape, &spot, print).1)
+    Some(look_up(words, shape, &spot, print, true).1)
 }
 
 /// How often the fingerprint is in the block; `None` if its location is behind.
@@ -206,13 +215,13 @@ pub(super) fn remove<B: Block>(
     if spot.is_behind() {
         return Removed::Behind;
     }
-    let (at, is_in) = look_up(words, shape, &spot, print);
+    let (at, is_in) = look_up(words, shape, &spot, print, false);
     if !is_in {
         return Removed::Nowhere;
     }
     let free = shape.cells + 1 - B::used(words, shape);
     let is_done = free < FREE_TO_TAKE
-        || free & shape.patience != 0
+        || free & u32::from(shape.patience) != 0
         || B::occupied(words, shape) == B::runs(words, shape);
     B::close(words, shape, &spot, at);
     if is_done { Removed::Here } else { Removed::Room }

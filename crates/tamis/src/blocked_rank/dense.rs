@@ -262,8 +262,14 @@ mod tests {
                         continue;
                     }
                     let locations = most.unwrap();
-                    let level =
-                        Level { block: 64 * words, blocks: 1, locations, cells, fingerprint };
+                    let level = Level {
+                        block: 64 * words,
+                        blocks: 1,
+                        locations,
+                        cells,
+                        fingerprint,
+                        value: 0,
+                    };
                     let seed = u64::from(fingerprint * words + share);
                     agree(&level, Machine::portable(&level.shape()), seed);
                     agree(&level, Machine::detect(&level.shape()), seed);

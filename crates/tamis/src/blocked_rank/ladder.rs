@@ -76,14 +76,14 @@ pub(crate) fn layout(universe: u64, keys: u64) -> Result<BlockedRankParams, Inva
             let bits = blocks as f64 * f64::from(block) + behind * each;
             let cost = (share > MOST_BEHIND, bits);
             if best.is_none_or(|(least, _)| cost < least) {
-                let level = Level { block, blocks, locations, cells, fingerprint };
+                let level = Level { block, blocks, locations, cells, fingerprint, value: 0 };
                 best = Some((cost, level));
             }
         }
     }
     let no_ladder = InvalidParam { name: "universe", value: universe, expected: UNIVERSES };
     let (_, level) = best.filter(|_| is_universe(universe)).ok_or(no_ladder)?;
-    BlockedRankParams::of(level, keys.max(1), 0)
+    BlockedRankParams::of(level, keys.max(1))
 }
 
 #[cfg(test)]

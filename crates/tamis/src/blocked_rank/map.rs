@@ -8,10 +8,9 @@
 use alloc::vec::Vec;
 use core::iter;
 
-use super::machine::fetch_place;
 use super::params::{BlockedMapParams, check_value};
 use super::place::Place;
-use super::table::{Part, Table};
+use super::table::Table;
 use super::{plan, sections};
 use crate::bits::{OutOfMemory, low};
 use crate::digest::Digest;
@@ -36,14 +35,9 @@ pub struct MapTable {
 }
 
 impl MapTable {
-    /// The pairs of the identity of a place.
-    fn part(&self, place: Place) -> Part {
-        self.pairs.part(place, self.value())
-    }
-
     /// Bits of a value.
     fn value(&self) -> u32 {
-        self.pairs.params().value()
+        self.pairs.params().front.value
     }
 
     /// An entry as one of pairs.
@@ -110,27 +104,28 @@ impl identities::Table for MapTable {
 
     #[inline]
     fn place(&self, digest: Digest) -> Place {
-        self.pairs.cut().place_before(digest, self.value())
+        self.pairs.place(digest)
     }
 
     #[inline]
     fn prefetch(&self, digest: Digest) {
-        fetch_place(self.pairs.words(), self.pairs.cut(), self.place(digest));
+        self.pairs.prefetch(digest);
     }
 
+    #[inline]
     fn contains(&self, place: Place) -> bool {
-        self.pairs.has(self.part(place))
+        self.pairs.contains(place)
     }
 
     fn count(&self, place: Place) -> u64 {
         let mut all = 0_u64;
-        self.pairs.for_each(self.part(place), &mut |_, count| all = all.saturating_add(count));
+        self.pairs.for_each_value(place, &mut |_, count| all = all.saturating_add(count));
         all
     }
 
     fn values(&self, place: Place) -> Vec<u64> {
         let mut values = Vec::new();
-        self.pairs.for_each(self.part(place), &mut |value, count| {
+        self.pairs.for_each_value(place, &mut |value, count| {
             values.extend(iter::repeat_n(value, count.min(MOST_COPIES) as usize));
         });
         values
@@ -145,7 +140,7 @@ impl identities::Table for MapTable {
     fn remove(&mut self, place: Place, value: Option<u64>) -> Result<(), Absent> {
         let value = value.or_else(|| {
             let mut least = None;
-            self.pairs.for_each(self.part(place), &mut |value, _| least = least.or(Some(value)));
+            self.pairs.for_each_value(place, &mut |value, _| least = least.or(Some(value)));
             least
         });
         self.pairs.remove(place.plus(value.ok_or(Absent)?), None)
@@ -238,6 +233,14 @@ impl identities::Table for MapTable {
 
     fn decoded_bytes(params: &BlockedMapParams) -> u64 {
         Table::decoded_bytes(&params.0)
+    }
+
+    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        self.pairs.contains_many(digests, answers);
+    }
+
+    fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
+        self.pairs.insert_many(digests)
     }
 
     fn as_remove(filter: &mut Identities<Self>) -> Option<&mut dyn Remove> {

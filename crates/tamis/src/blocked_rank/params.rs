@@ -22,9 +22,6 @@ pub struct BlockedRankParams {
     pub(super) front: Level,
     /// Keys planned for.
     capacity: u64,
-    /// Bits of a cell that are a value, the lowest; 0 but in [`BlockedMapParams`]. To the levels
-    /// they are bits of the fingerprint.
-    value: u32,
     /// Blocks behind the blocks, and blocks behind these, if enough keys are expected there.
     behind: [Option<Level>; 2],
 }
@@ -44,14 +41,17 @@ pub(super) struct Level {
     pub(super) blocks: u64,
     pub(super) locations: u32,
     pub(super) cells: u32,
+    /// Bits of a fingerprint, those of the value included.
     pub(super) fingerprint: u32,
+    /// The lowest bits of a fingerprint, which are a value; 0 but in [`BlockedMapParams`].
+    pub(super) value: u32,
 }
 
 impl Level {
-    /// These blocks, if they are legal. `value` bits of each fingerprint are a value, and the
-    /// others are at most `widest`.
-    fn checked(self, widest: u32, value: u32) -> Result<Self, InvalidParam> {
-        let Self { block, blocks, locations, cells, fingerprint } = self;
+    /// These blocks, if they are legal. Without the value, fingerprints have at most `widest`
+    /// bits.
+    fn checked(self, widest: u32) -> Result<Self, InvalidParam> {
+        let Self { block, blocks, locations, cells, fingerprint, value } = self;
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
         if !block.is_power_of_two() || !(64 * LEAST_WORDS..=64 * MOST_WORDS).contains(&block) {
             return refuse("block", block.into(), "a power of two, 512 to 32768 bits");
@@ -83,25 +83,26 @@ impl Level {
         Ok(self)
     }
 
-    /// Bits of a block, blocks, locations, cells and bits of a fingerprint less `value`.
-    fn values(self, value: u32) -> [u64; 5] {
-        let Self { block, blocks, locations, cells, fingerprint } = self;
+    /// Bits of a block, blocks, locations, cells and bits of a fingerprint without the value.
+    fn values(self) -> [u64; 5] {
+        let Self { block, blocks, locations, cells, fingerprint, value } = self;
         [block.into(), blocks, locations.into(), cells.into(), (fingerprint - value).into()]
     }
 
     fn of_values([block, blocks, locations, cells, fingerprint]: [u64; 5], value: u32) -> Self {
         let [block, locations, cells, fingerprint] =
             [block, locations, cells, fingerprint].map(narrow);
-        Self { block, blocks, locations, cells, fingerprint: fingerprint.saturating_add(value) }
+        let fingerprint = fingerprint.saturating_add(value);
+        Self { block, blocks, locations, cells, fingerprint, value }
     }
 
     /// Blocks behind these ones, if they are legal: they must have at least as many identities,
     /// and a location in front must be part of one behind.
-    pub(super) fn behind(&self, level: Self, value: u32) -> Result<Self, InvalidParam> {
+    pub(super) fn behind(&self, level: Self) -> Result<Self, InvalidParam> {
         let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        let level = level.checked(MAX_WIDTH, value)?;
+        let level = level.checked(MAX_WIDTH)?;
         if level.fingerprint < self.fingerprint {
-            let own = level.fingerprint - value;
+            let own = level.fingerprint - level.value;
             return refuse("fingerprint", own.into(), "not narrower than in front");
         }
         if level.universe() < self.universe() {
@@ -116,7 +117,7 @@ impl Level {
     }
 
     pub(super) fn shape(&self) -> Shape {
-        Shape::new(self.words(), self.locations, self.cells, self.fingerprint)
+        Shape::new(self.words(), self.locations, self.cells, self.fingerprint, self.value)
     }
 
     /// Bits of all blocks.
@@ -137,24 +138,22 @@ impl Level {
     /// The same blocks in another number with fingerprints of another width, and as many cells as
     /// then fit.
     fn recut(&self, blocks: u64, fingerprint: u32) -> Self {
-        let Self { block, locations, .. } = *self;
+        let locations = self.locations;
         let words = self.words();
         let cells = (64 * words - locations) / (fingerprint + 1);
         let cells = cells.clamp(1, Shape::most_cells(words));
-        Self { block, blocks, locations, cells, fingerprint }
+        Self { blocks, cells, fingerprint, ..*self }
     }
 }
 
 impl BlockedRankParams {
-    /// These blocks for `capacity` keys, with these levels of blocks behind them, and `value` bits
-    /// of every fingerprint for a value.
+    /// These blocks for `capacity` keys, with these levels of blocks behind them.
     pub(super) fn laid_out(
         front: Level,
         capacity: u64,
-        value: u32,
         behind: [Option<Level>; 2],
     ) -> Result<Self, InvalidParam> {
-        let front = front.checked(MAX_FINGERPRINT, value)?;
+        let front = front.checked(MAX_FINGERPRINT)?;
         // (Less than 2^48, as blocks are.)
         if capacity == 0 || capacity / (u64::from(front.block) / 2) > front.blocks {
             let expected = "1 up to half the bits of all blocks";
@@ -163,13 +162,13 @@ impl BlockedRankParams {
         let mut last = front;
         for (level, part) in behind.iter().zip(["second_", "third_"]) {
             let Some(level) = *level else { break };
-            last = last.behind(level, value).map_err(|fault| of_part(part, &fault))?;
+            last = last.behind(level).map_err(|fault| of_part(part, &fault))?;
         }
         if let [None, Some(level)] = behind {
             let expected = "0, because there is no second level";
             return Err(InvalidParam { name: "third_blocks", value: level.blocks, expected });
         }
-        Ok(Self { front, capacity, value, behind })
+        Ok(Self { front, capacity, behind })
     }
 
     /// Bits of a block.
@@ -194,12 +193,7 @@ impl BlockedRankParams {
 
     /// Bits of a fingerprint.
     pub fn fingerprint(&self) -> u32 {
-        self.front.fingerprint - self.value
-    }
-
-    /// Bits of a cell that are a value.
-    pub(super) fn value(&self) -> u32 {
-        self.value
+        self.front.fingerprint - self.front.value
     }
 
     /// Keys planned for.
@@ -224,7 +218,7 @@ impl BlockedRankParams {
 
     /// U, the number of identities.
     pub fn universe(&self) -> u64 {
-        self.front.universe() >> self.value
+        self.front.universe() >> self.front.value
     }
 
     /// Bits of all blocks.
@@ -236,7 +230,7 @@ impl BlockedRankParams {
     pub(super) fn grown(&self) -> Result<Self, InvalidParam> {
         let Level { blocks, fingerprint, .. } = self.front;
         let front = self.front.recut(blocks * 2, fingerprint - 1);
-        Self::of(front, self.capacity.saturating_mul(2), self.value)
+        Self::of(front, self.capacity.saturating_mul(2))
     }
 
     /// The same identities in as many more blocks as `keys` keys need, if there are such layouts.
@@ -253,7 +247,7 @@ impl BlockedRankParams {
             return Err(InvalidParam { name: "blocks", value: blocks, expected });
         }
         let front = self.front.recut(blocks / 2, fingerprint + 1);
-        Self::of(front, self.capacity.div_ceil(2), self.value)
+        Self::of(front, self.capacity.div_ceil(2))
     }
 
     /// The same blocks, with fingerprints and identities that are `dropped` bits shorter.
@@ -266,7 +260,7 @@ impl BlockedRankParams {
             let (value, expected) = (self.fingerprint().into(), "more bits than are to be dropped");
             return Err(InvalidParam { name: "fingerprint", value, expected });
         }
-        Self::of(self.front.recut(blocks, fingerprint - dropped), self.capacity, self.value)
+        Self::of(self.front.recut(blocks, fingerprint - dropped), self.capacity)
     }
 }
 
@@ -291,7 +285,7 @@ impl Params for BlockedRankParams {
     ];
 
     fn values(&self) -> Vec<u64> {
-        let values = |level: Option<Level>| level.map_or([0; 5], |level| level.values(self.value));
+        let values = |level: Option<Level>| level.map_or([0; 5], Level::values);
         let [front, second, third] = [Some(self.front), self.behind[0], self.behind[1]].map(values);
         [&front[..], &[self.capacity], &second, &third].concat()
     }
@@ -308,7 +302,7 @@ fn of_values(values: [u64; 16], value: u32) -> Result<BlockedRankParams, Invalid
         (values != [0; 5]).then(|| Level::of_values(values, value))
     };
     let front = level(0).unwrap_or(Level::of_values([0; 5], value));
-    BlockedRankParams::laid_out(front, values[5], value, [level(6), level(11)])
+    BlockedRankParams::laid_out(front, values[5], [level(6), level(11)])
 }
 
 impl BlockedMapParams {
@@ -324,8 +318,8 @@ impl BlockedMapParams {
     ) -> Result<Self, InvalidParam> {
         check_value(value)?;
         let fingerprint = fingerprint.saturating_add(value);
-        let front = Level { block, blocks, locations, cells, fingerprint };
-        BlockedRankParams::of(front, capacity, value).map(Self)
+        let front = Level { block, blocks, locations, cells, fingerprint, value };
+        BlockedRankParams::of(front, capacity).map(Self)
     }
 
     /// The params of the blocks.
@@ -335,7 +329,7 @@ impl BlockedMapParams {
 
     /// Bits of a value.
     pub fn value(&self) -> u32 {
-        self.0.value
+        self.0.front.value
     }
 
     /// U, the number of identities.
@@ -353,7 +347,7 @@ impl Params for BlockedMapParams {
     };
 
     fn values(&self) -> Vec<u64> {
-        [&self.0.values()[..], &[self.0.value.into()]].concat()
+        [&self.0.values()[..], &[self.value().into()]].concat()
     }
 
     fn from_values(values: &[u64]) -> Result<Self, InvalidParam> {

@@ -27,8 +27,8 @@ impl Place {
 pub(super) struct Cut {
     pub(super) shape: Shape,
     blocks: u64,
-    /// Identities of a block.
-    pub(super) per_block: u64,
+    /// Identities of a block, without values.
+    keys: u64,
     /// floor(2^64 / `per_block`), which saves divisions.
     inverse: u64,
 }
@@ -38,12 +38,18 @@ impl Cut {
         let per_block = u64::from(level.locations) << level.fingerprint;
         let inverse =
             if per_block == 1 { u64::MAX } else { ((1 << 64) / u128::from(per_block)) as u64 };
-        Self { shape: level.shape(), blocks: level.blocks, per_block, inverse }
+        Self { shape: level.shape(), blocks: level.blocks, keys: per_block >> level.value, inverse }
+    }
+
+    /// Identities of a block.
+    #[inline(always)]
+    pub(super) fn per_block(&self) -> u64 {
+        self.keys << self.shape.value
     }
 
     /// U, the number of identities.
     pub(super) fn universe(&self) -> u64 {
-        self.blocks * self.per_block
+        self.blocks * self.per_block()
     }
 
     /// The words of a block.
@@ -57,17 +63,12 @@ impl Cut {
     /// The place of [`identity`](crate::address::identity) without a division: the high word of
     /// digest times blocks is the block, and the low word times the identities of a block gives
     /// the rest.
+    ///
+    /// The value, where there is one, is 0.
     #[inline(always)]
     pub(super) fn place(&self, digest: Digest) -> Place {
-        self.place_before(digest, 0)
-    }
-
-    /// As [`place`](Self::place), where the lowest `value` bits of identities are no part of the
-    /// key: they are 0.
-    #[inline(always)]
-    pub(super) fn place_before(&self, digest: Digest, value: u32) -> Place {
         let product = u128::from(digest.0) * u128::from(self.blocks);
-        let rest = reduce(product as u64, self.per_block >> value) << value;
+        let rest = reduce(product as u64, self.keys) << self.shape.value;
         Place { block: (product >> 64) as u64, rest }
     }
 
@@ -77,10 +78,11 @@ impl Cut {
     pub(super) fn place_of(&self, identity: u64) -> Place {
         // At most one too small.
         let block = reduce(identity, self.inverse);
-        let rest = identity - block * self.per_block;
-        let is_next = rest >= self.per_block;
+        let per_block = self.per_block();
+        let rest = identity - block * per_block;
+        let is_next = rest >= per_block;
         let (block, rest) =
-            (block + u64::from(is_next), if is_next { rest - self.per_block } else { rest });
+            (block + u64::from(is_next), if is_next { rest - per_block } else { rest });
         Place { block: block.min(self.blocks - 1), rest }
     }
 
@@ -108,6 +110,12 @@ impl Cut {
         (self.location_of(place), self.print_of(place))
     }
 
+    /// The locations of all blocks.
+    #[inline(always)]
+    pub(super) fn all_locations(&self) -> u64 {
+        self.blocks * u64::from(self.shape.locations)
+    }
+
     /// The location of a place among those of all blocks.
     #[inline(always)]
     pub(super) fn location(&self, place: Place) -> u64 {
@@ -115,7 +123,7 @@ impl Cut {
     }
 
     pub(super) fn identity(&self, place: Place) -> u64 {
-        place.block * self.per_block + place.rest
+        place.block * self.per_block() + place.rest
     }
 }
 
@@ -133,7 +141,7 @@ mod tests {
             (12_345, 60, 26, 16),
             (1, 3, 9, 48),
         ] {
-            let level = Level { blocks, locations, cells, fingerprint, block: 512 };
+            let level = Level { blocks, locations, cells, fingerprint, block: 512, value: 0 };
             let cut = Cut::new(&level);
             let ends = [0, 1, u64::MAX - 1, u64::MAX].map(Digest);
             for digest in (0..1000).map(|seed| Digest(Digest(seed).word(7))).chain(ends) {

@@ -53,14 +53,13 @@ impl BlockedRankParams {
         fingerprint: u32,
         capacity: u64,
     ) -> Result<Self, InvalidParam> {
-        Self::of(Level { block, blocks, locations, cells, fingerprint }, capacity, 0)
+        Self::of(Level { block, blocks, locations, cells, fingerprint, value: 0 }, capacity)
     }
 
-    /// The params of these blocks with the back table that is planned for them, if `value` bits
-    /// of every cell are a value.
-    pub(super) fn of(front: Level, capacity: u64, value: u32) -> Result<Self, InvalidParam> {
+    /// The params of these blocks with the back table that is planned for them.
+    pub(super) fn of(front: Level, capacity: u64) -> Result<Self, InvalidParam> {
         // What is not legal has no back table.
-        Self::laid_out(front, capacity, value, [None; 2])?;
+        Self::laid_out(front, capacity, [None; 2])?;
         let mut expected = front.expected_behind(capacity as f64, 1.0);
         let (mut last, mut clump) = (front, front.clump(capacity as f64));
         let mut behind = [None; 2];
@@ -70,16 +69,16 @@ impl BlockedRankParams {
             }
             let keys = model::with_margin(expected, 3.0);
             let refused = |next: &Level| CLUMPS * next.expected_behind(keys, clump);
-            let next = last.planned_behind(BEHIND, keys, FULL, value);
+            let next = last.planned_behind(BEHIND, keys, FULL);
             let Some(next) = next.filter(|next| number == 0 && refused(next) >= BLOCKS_FROM) else {
-                *level = last.last_behind(keys, clump, value);
+                *level = last.last_behind(keys, clump);
                 break;
             };
             *level = Some(next);
             expected = refused(&next);
             (last, clump) = (next, clump * next.clump(keys / clump));
         }
-        Self::laid_out(front, capacity, value, behind)
+        Self::laid_out(front, capacity, behind)
     }
 
     /// Keys that are expected in front, in each level behind and in the list at the end, if
@@ -106,7 +105,7 @@ impl BlockedRankParams {
 impl Level {
     /// Blocks of `block` bits for `keys` keys that these ones are expected to refuse, with the
     /// share `full` of their cells in use; `None` if fingerprints would be too wide.
-    fn planned_behind(&self, block: u32, keys: f64, full: f64, value: u32) -> Option<Self> {
+    fn planned_behind(&self, block: u32, keys: f64, full: f64) -> Option<Self> {
         let universe = self.universe();
         let words = block / 64;
         // Identities for each cell, which fix how many locations there are for it: up to 3.
@@ -124,8 +123,8 @@ impl Level {
                 let most = Shape::most_locations(words, cells, fingerprint)?;
                 if locations <= most.into() {
                     let locations = narrow(locations);
-                    let level = Self { block, blocks, locations, cells, fingerprint };
-                    return self.behind(level, value).ok();
+                    let level = Self { block, blocks, locations, cells, fingerprint, ..*self };
+                    return self.behind(level).ok();
                 }
                 cells = cells.checked_sub(1).filter(|&cells| cells > 0)?;
             }
@@ -135,7 +134,7 @@ impl Level {
 
     /// As [`planned_behind`](Self::planned_behind), if only the list is behind: blocks of the size
     /// that takes the fewest bits. `clump` keys come together.
-    fn last_behind(&self, keys: f64, clump: f64, value: u32) -> Option<Self> {
+    fn last_behind(&self, keys: f64, clump: f64) -> Option<Self> {
         // About the bits of a cell with its locations.
         let cell = libm::log2(self.universe() as f64 / keys) + 2.0;
         let sizes = core::iter::successors(Some(BEHIND), |block| Some(2 * block));
@@ -143,7 +142,7 @@ impl Level {
             // Of 1 cell in use a share s, s + SPARE sqrt(s) deviations fill it.
             let deviation = SPARE / libm::sqrt(f64::from(block) / cell / clump);
             let root = 0.5 * (libm::sqrt(deviation * deviation + 4.0) - deviation);
-            self.planned_behind(block, LAG * keys, root * root, value)
+            self.planned_behind(block, LAG * keys, root * root)
         });
         levels.min_by_key(Self::bits)
     }
@@ -205,8 +204,9 @@ impl Cut {
 
     fn build(&self, blocks: u64, keys: u64, value: u32) -> Result<BlockedRankParams, PlanError> {
         let Self { words, fingerprint, cells, locations, .. } = *self;
-        let front = Level { block: 64 * words, blocks, locations, cells, fingerprint };
-        Ok(BlockedRankParams::of(front, keys, value)?)
+        let block = 64 * words;
+        let front = Level { block, blocks, locations, cells, fingerprint, value };
+        Ok(BlockedRankParams::of(front, keys)?)
     }
 }
 
@@ -230,8 +230,8 @@ pub(super) fn plan(
     // Values are bits of fingerprints here.
     let width = fingerprint.map_or(1, narrow).saturating_add(value);
     // Checks block and width with the smallest table that has them.
-    let smallest = Level { block, blocks: 1, locations: 1, cells: 1, fingerprint: width };
-    BlockedRankParams::of(smallest, 1, value)?;
+    let smallest = Level { block, blocks: 1, locations: 1, cells: 1, fingerprint: width, value };
+    BlockedRankParams::of(smallest, 1)?;
     let widest = (MAX_FINGERPRINT + value).min(MAX_WIDTH);
     let widths = fingerprint.map_or(1 + value..=widest, |_| width..=width);
     let cuts = |width: u32, ratio: f64| -> alloc::vec::Vec<Cut> {

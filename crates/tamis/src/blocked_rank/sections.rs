@@ -43,6 +43,6 @@ pub(super) fn planned_bytes(params: &BlockedRankParams, listed: f64) -> f64 {
     if listed > 0 {
         sections.push((Encoding::Trimmed, listed * ENTRY_BYTES));
     }
-    let params = BlockedRankParams::NAMES.len() + usize::from(params.value() > 0);
+    let params = BlockedRankParams::NAMES.len() + usize::from(params.front.value > 0);
     wire::planned_sections(params, &sections) as f64
 }

@@ -39,9 +39,13 @@ pub(super) struct Shape {
     others: u64,
     /// The bits of the first lane.
     pub(super) mask: u64,
+    /// The lowest bits of a fingerprint, which are a value and no part of a key.
+    pub(super) value: u8,
+    /// All bits of every lane that are part of a key.
+    keys: u64,
     /// After a removal a block looks for runs that it could take back only if the number of free
     /// cells has none of these bits: in a large block looking takes long.
-    pub(super) patience: u32,
+    pub(super) patience: u8,
     /// The bits of the last two words of a block that do not belong to the map of ends.
     pub(super) not_ends: [u64; 2],
 }
@@ -49,14 +53,20 @@ pub(super) struct Shape {
 impl Shape {
     /// A block of `words` words with `locations` locations and `cells` cells of `width` bits; they
     /// must [fit](Self::most_locations).
-    pub(super) fn new(words: u32, locations: u32, cells: u32, width: u32) -> Self {
+    pub(super) fn new(words: u32, locations: u32, cells: u32, width: u32, value: u32) -> Self {
         let lanes = WINDOW / width;
-        let ones = (0..lanes).fold(0, |ones, lane| ones | 1 << (lane * width));
+        let ones = (0..lanes).fold(0_u64, |ones, lane| ones | 1 << (lane * width));
         let (tops, mask) = (ones << (width - 1), low(width));
         let others = tops - ones;
+        let (keys, value) = (!ones.wrapping_mul(low(value)), value as u8);
         let patience = if words <= 2 * LEAST_WORDS { 0 } else { 15 };
         let not_ends = [low(128 - cells.clamp(64, 128)), low(64 - cells.min(64))];
-        Self { words, locations, cells, width, lanes, ones, tops, others, mask, patience, not_ends }
+        #[rustfmt::skip]
+        let shape = Self {
+            words, locations, cells, width, lanes, ones, tops, others, mask, value, keys, patience,
+            not_ends,
+        };
+        shape
     }
 
     /// The most cells, and locations, of a block, whatever their width. In one or two lines a map
@@ -83,10 +93,12 @@ impl Shape {
         64 * self.words - self.cells
     }
 
-    /// The highest bits of those of the first `len` lanes of a window that equal `print`.
+    /// The highest bits of those of the first `len` lanes of a window that equal `print`, in all
+    /// bits or only in those that are part of a key.
     #[inline(always)]
-    pub(super) fn equal(&self, window: u64, len: u32, print: u64) -> u64 {
+    pub(super) fn equal(&self, window: u64, len: u32, print: u64, keys_only: bool) -> u64 {
         let differs = window ^ print.wrapping_mul(self.ones);
+        let differs = if keys_only { differs & self.keys } else { differs };
         // The sum has the highest bit of a lane if one of the others differs. No lane carries into
         // the next.
         let sum = (differs & self.others).wrapping_add(self.others);
@@ -117,7 +129,7 @@ mod tests {
     fn lanes_are_compared_as_numbers() {
         let mut random = crate::digest::Digest(1);
         for width in 1..=MAX_WIDTH {
-            let shape = Shape::new(8, 1, 1, width);
+            let shape = Shape::new(8, 1, 1, width, 0);
             for _ in 0..2000 {
                 random = crate::digest::Digest(random.word(3));
                 let window = random.word(1) & random.word(2) | random.word(4) >> 40;
@@ -132,7 +144,7 @@ mod tests {
                     let held = &held[..len as usize];
                     let tops = (0..).zip(held).filter(|&(_, &one)| one == print);
                     let tops = tops.fold(0, |all, (lane, _)| all | 1 << (lane * width + width - 1));
-                    assert_eq!(shape.equal(window, len, print), tops);
+                    assert_eq!(shape.equal(window, len, print, len % 2 == 0), tops);
                     let first = held.iter().position(|&one| one >= print);
                     let is_in = first.is_some_and(|first| held[first] == print);
                     let at = first.unwrap_or(held.len()) as u32 * width;

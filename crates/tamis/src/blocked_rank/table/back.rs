@@ -18,9 +18,9 @@ pub(super) enum Back {
 /// The identities behind one location of the blocks in front: those that begin at `first` and
 /// differ in their `width` lowest bits only. They are neighbours in one location behind.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Part {
-    pub(in super::super) first: u64,
-    pub(in super::super) width: u32,
+pub(super) struct Part {
+    pub(super) first: u64,
+    pub(super) width: u32,
 }
 
 impl Part {
@@ -36,10 +36,12 @@ impl Back {
         }
     }
 
-    pub(super) fn contains(&self, identity: u64) -> bool {
+    /// Whether there is an identity that differs from `identity` in the lowest `value` bits only,
+    /// which must be 0.
+    pub(super) fn contains(&self, identity: u64, value: u8) -> bool {
         match self {
             Self::Blocks(blocks) => blocks.contains(blocks.cut.place_of(identity)),
-            Self::List(list) => list.count(identity) > 0,
+            Self::List(list) => !list.range(identity..identity + (1 << value)).is_empty(),
         }
     }
 

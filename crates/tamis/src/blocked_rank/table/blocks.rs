@@ -31,16 +31,13 @@ pub(super) struct Blocks {
 
 /// Spreads locations over what is behind, so that those of one block go to different blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
-    permutation: Permutation,
-    locations: u64,
-}
+pub(super) struct Spread(Permutation);
 
 impl Spread {
     /// The identity behind of a place. The identities of one location stay neighbours.
     #[inline]
     pub(super) fn behind(&self, cut: &Cut, place: Place) -> u64 {
-        let location = self.permutation.apply(cut.location(place), self.locations);
+        let location = self.0.apply(cut.location(place), cut.all_locations());
         location << cut.shape.width | cut.print_of(place)
     }
 }
@@ -49,7 +46,7 @@ impl Blocks {
     pub(super) fn new(level: &Level, words: Words, back: Back) -> Self {
         let (cut, locations) = (Cut::new(level), level.all_locations());
         let [factor] = multipliers::<1>(1, locations);
-        let spread = Spread { permutation: Permutation::new(factor, locations), locations };
+        let spread = Spread(Permutation::new(factor, locations));
         let machine = Machine::detect(&cut.shape);
         Self { cut, machine, words, spread, back, lags: false }
     }
@@ -97,6 +94,7 @@ impl Blocks {
         fetch_place(self.words.as_slice(), &self.cut, place);
     }
 
+    /// Whether the identity of a place is in, with any value.
     #[inline]
     pub(super) fn contains(&self, place: Place) -> bool {
         match self.machine.find(self.words.as_slice(), &self.cut, place) {
@@ -108,7 +106,7 @@ impl Blocks {
     /// Not inlined, so that the common case saves no registers for it.
     #[inline(never)]
     fn back_contains(&self, place: Place) -> bool {
-        self.back.contains(self.behind(place))
+        self.back.contains(self.behind(place), self.cut.shape.value)
     }
 
     pub(super) fn count(&self, place: Place) -> u64 {

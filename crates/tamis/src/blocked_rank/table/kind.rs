@@ -338,7 +338,7 @@ impl<'a> Waiting<'a> {
 
     fn answer(&mut self, answers: &mut [bool]) {
         for &(number, identity) in &self.questions[..self.len] {
-            answers[number] = self.front.back.contains(identity);
+            answers[number] = self.front.back.contains(identity, self.front.cut.shape.value);
         }
         self.len = 0;
     }

@@ -10,11 +10,10 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use self::back::Back;
-pub(super) use self::back::Part;
+use self::back::{Back, Part};
 use self::blocks::Blocks;
 use super::params::BlockedRankParams;
-use super::place::{Cut, Place};
+use super::place::Place;
 use crate::bits::{OutOfMemory, Words};
 use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
@@ -85,31 +84,11 @@ impl Table {
         self.front.cut.place_of(identity)
     }
 
-    /// How the blocks in front cut identities.
-    #[inline]
-    pub(super) fn cut(&self) -> &Cut {
-        &self.front.cut
-    }
-
-    /// The words of the blocks in front.
-    #[inline]
-    pub(super) fn words(&self) -> &[u64] {
-        self.front.words.as_slice()
-    }
-
-    /// The identities from that of a place on which differ in their `width` lowest bits only.
-    pub(super) fn part(&self, place: Place, width: u32) -> Part {
-        Part { first: self.front.cut.identity(place), width }
-    }
-
-    /// Whether there are identities of a part, which must belong to one location.
-    pub(super) fn has(&self, part: Part) -> bool {
-        self.front.has(part)
-    }
-
-    /// Calls `take` with every identity of a part, less the first, and its count, in order.
-    pub(super) fn for_each(&self, part: Part, take: &mut dyn FnMut(u64, u64)) {
-        self.front.for_each(part, take);
+    /// Calls `take` with every value of the identity of a place and its count, in order.
+    pub(super) fn for_each_value(&self, place: Place, take: &mut dyn FnMut(u64, u64)) {
+        let cut = &self.front.cut;
+        self.front
+            .for_each(Part { first: cut.identity(place), width: cut.shape.value.into() }, take);
     }
 
     /// Uses portable instructions only.

@@ -65,7 +65,7 @@ pub(super) fn fill(
             refused.write(number, block, &keys[..held])?;
             number = cut.place_of(entry.identity).block;
             first = cut.identity(cut.place_at(number, 0, 0));
-            end = first + cut.per_block;
+            end = first + cut.per_block();
             let words_before = (number - from) as usize * cut.shape.words as usize;
             block = &mut words[words_before..][..cut.shape.words as usize];
             held = 0;
