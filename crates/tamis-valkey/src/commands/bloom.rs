@@ -98,8 +98,8 @@ pub(super) fn madd(call: &mut Call<'_>) -> Answer {
     Ok(Reply::Array(replies))
 }
 
-/// BF.INSERT. Options are known by one letter, or two where that is not enough, as clients are used
-/// to.
+/// BF.INSERT. Options are known by one letter, or two where that is not enough, as clients are
+/// used to.
 pub(super) fn insert(call: &mut Call<'_>) -> Answer {
     let (mut asked, mut create, mut at) = (default(), true, 2);
     let mut nonscaling = false;
