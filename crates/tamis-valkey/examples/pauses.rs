@@ -140,12 +140,12 @@ impl Large {
         // About ten and thirteen bits a key.
         let keys = megabytes * if family == "BF" { 700_000 } else { 600_000 };
         if client.say("EXISTS f").int() == 0 {
+            let times = if family == "CF" { (megabytes / 100).max(1) } else { 1 };
             let (reserve, words) = match family {
                 "BF" => (format!("BF.RESERVE f 0.01 {keys}"), vec!["BF.MADD", "f"]),
-                _ => (format!("CF.RESERVE f {keys}"), vec!["CF.INSERT", "f", "ITEMS"]),
+                _ => (format!("CF.RESERVE f {}", keys / times), vec!["CF.INSERT", "f", "ITEMS"]),
             };
             assert_eq!(client.say(&reserve).to_string(), "OK");
-            let times = if family == "CF" { (megabytes / 100).max(1) } else { 1 };
             fill(&mut client, &words, 0, (keys - keys / 100) / times);
             if times > 1 {
                 multiply(&mut client, times);

@@ -285,8 +285,7 @@ impl<'a> Call<'a> {
             Reply::Map(pairs) => {
                 server!(RedisModule_ReplyWithMap(ctx, pairs.len() as _));
                 for (name, value) in pairs {
-                    let (data, len) = (name.as_ptr().cast(), name.len());
-                    server!(RedisModule_ReplyWithStringBuffer(ctx, data, len));
+                    self.reply(&Reply::Simple(name));
                     self.reply(value);
                 }
             }

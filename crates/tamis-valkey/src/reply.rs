@@ -23,7 +23,7 @@ pub(crate) enum Reply {
     Error(Refusal),
     /// A list.
     Array(Vec<Self>),
-    /// Names and values; a flat list in RESP2.
+    /// Names, which are statuses as RedisBloom's are, and values; a flat list in RESP2.
     Map(Vec<(&'static str, Self)>),
 }
 

@@ -5,7 +5,7 @@ use tamis::Hasher;
 use super::chunks::{self, Texts};
 use super::grow;
 use super::insert::{Insertion, Outcome};
-use crate::arguments::{fraction, integer, is, starts};
+use crate::arguments::{after, fraction, integer, is, letter};
 use crate::asked::{Asked, Family};
 use crate::ffi::Call;
 use crate::reply::{Answer, Refusal, Reply};
@@ -43,23 +43,21 @@ pub(super) fn reserve(call: &mut Call<'_>) -> Answer {
     if !(1..=MOST_CAPACITY).contains(&capacity) {
         return Err(format!("ERR capacity must be in the range [1, {MOST_CAPACITY}]").into());
     }
-    let (mut expansion, mut nonscaling) = (None, false);
-    let mut options = call.arguments_from(4);
-    while let Some(option) = options.next() {
-        if is(option, "NONSCALING") {
-            nonscaling = true;
-        } else if is(option, "EXPANSION") {
-            let value = options.next().ok_or("ERR no expansion")?;
-            expansion = Some(integer(value).ok_or("ERR bad expansion")?);
-        } // As RedisBloom, which looks for the words that it knows.
-    }
-    let expansion = match expansion {
-        Some(_) if nonscaling => return Err("Nonscaling filters cannot expand".into()),
-        Some(expansion) if !(0..=MOST_EXPANSION).contains(&expansion) => {
-            let text = format!("ERR expansion must be in the range [0, {MOST_EXPANSION}]");
-            return Err(text.into());
+    // As RedisBloom, which looks for the words that it knows.
+    let nonscaling = call.arguments_from(4).any(|option| is(option, "NONSCALING"));
+    let expansion = match after(call.arguments_from(4), "EXPANSION") {
+        Some(mut rest) => {
+            let factor = rest.next().ok_or("ERR no expansion")?;
+            let factor = integer(factor).ok_or("ERR bad expansion")?;
+            if nonscaling && factor != 0 {
+                return Err("Nonscaling filters cannot expand".into());
+            }
+            if !(0..=MOST_EXPANSION).contains(&factor) {
+                let text = format!("ERR expansion must be in the range [0, {MOST_EXPANSION}]");
+                return Err(text.into());
+            }
+            factor as u32
         }
-        Some(expansion) => expansion as u32,
         None if nonscaling => 0,
         None => settings::BF_EXPANSION.get() as u32,
     };
@@ -100,33 +98,33 @@ pub(super) fn madd(call: &mut Call<'_>) -> Answer {
     Ok(Reply::Array(replies))
 }
 
-/// BF.INSERT. Options are known by their first letters, as clients are used to.
+/// BF.INSERT. Options are known by one letter, or two where that is not enough, as clients are
+/// used to.
 pub(super) fn insert(call: &mut Call<'_>) -> Answer {
     let (mut asked, mut create, mut at) = (default(), true, 2);
     let mut nonscaling = false;
     loop {
         let option = if at < call.len() { call.argument(at) } else { return Err(Refusal::Arity) };
         let value = if at + 1 < call.len() { Some(call.argument(at + 1)) } else { None };
-        if starts(option, "I") {
+        if letter(option, 0, b'I') {
             at += 1;
             break;
-        } else if starts(option, "NOC") {
-            create = false;
+        } else if letter(option, 0, b'N') {
+            let no_create = letter(option, 2, b'C');
+            create &= !no_create;
+            nonscaling |= !no_create;
             at += 1;
-        } else if starts(option, "NON") {
-            nonscaling = true;
-            at += 1;
-        } else if starts(option, "C") {
+        } else if letter(option, 0, b'C') {
             let capacity = value.ok_or(Refusal::Arity).map(integer)?;
             let capacity = capacity.filter(|capacity| (1..=MOST_CAPACITY).contains(capacity));
             asked.capacity = capacity.ok_or("Bad capacity")? as u64;
             at += 2;
-        } else if starts(option, "ER") {
+        } else if letter(option, 0, b'E') && letter(option, 1, b'R') {
             let rate = value.ok_or(Refusal::Arity).map(fraction)?;
             let rate = rate.filter(|&rate| rate > 0.0 && rate < 1.0);
             asked.rate = rate.ok_or("Bad error rate")?.min(HIGHEST_RATE);
             at += 2;
-        } else if starts(option, "EX") {
+        } else if letter(option, 0, b'E') {
             let expansion = value.ok_or(Refusal::Arity).map(integer)?;
             let expansion = expansion.filter(|factor| (0..=MOST_EXPANSION).contains(factor));
             asked.expansion = expansion.ok_or("Bad expansion")? as u32;
@@ -216,9 +214,10 @@ pub(super) fn info(call: &mut Call<'_>) -> Answer {
 
 /// BF.SCANDUMP.
 pub(super) fn scandump(call: &mut Call<'_>) -> Answer {
+    let filter = chunks::to_scan(call, Family::Bloom)?;
     let iterator = integer(call.argument(2)).ok_or("Second argument must be numeric")?;
     let end = || Reply::Array(vec![Reply::Int(0), Reply::Bulk(Vec::new())]);
-    Ok(chunks::scan(call, Family::Bloom, iterator)?.unwrap_or_else(end))
+    Ok(chunks::scan(filter, iterator)?.unwrap_or_else(end))
 }
 
 /// BF.LOADCHUNK.

@@ -13,7 +13,7 @@ use crate::incoming::{self, BadChunk, Incoming};
 use crate::memory;
 use crate::reply::{Answer, Refusal, Reply};
 use crate::settings;
-use crate::value::Value;
+use crate::value::{Filter, Value};
 
 /// What a family says when it refuses a chunk.
 pub(super) struct Texts {
@@ -29,14 +29,13 @@ pub(super) struct Texts {
     pub(super) memory: &'static str,
 }
 
+/// The filter to dump. It is looked for before other arguments are read.
+pub(super) fn to_scan<'a>(call: &Call<'a>, family: Family) -> Result<&'a Filter, Refusal> {
+    call.find(1, Some(family))?.ok_or("ERR not found")?.filter()
+}
+
 /// The next chunk after an iterator; `None` when there is none.
-pub(super) fn scan(
-    call: &Call<'_>,
-    family: Family,
-    iterator: i64,
-) -> Result<Option<Reply>, Refusal> {
-    let value = call.find(1, Some(family))?.ok_or("ERR not found")?;
-    let filter = value.filter()?;
+pub(super) fn scan(filter: &Filter, iterator: i64) -> Result<Option<Reply>, Refusal> {
     let pair = |iterator: u64, bytes: Vec<u8>| {
         Reply::Array(vec![Reply::number(iterator), Reply::Bulk(bytes)])
     };

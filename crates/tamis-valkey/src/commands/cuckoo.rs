@@ -6,7 +6,7 @@ use super::bloom::{ask_many, ask_one, to_ask};
 use super::chunks::{self, Texts};
 use super::grow;
 use super::insert::{Insertion, Outcome};
-use crate::arguments::{fraction, integer, is, starts};
+use crate::arguments::{after, fraction, integer, letter};
 use crate::asked::{Asked, Family};
 use crate::ffi::Call;
 use crate::reply::{Answer, Refusal, Reply};
@@ -27,37 +27,39 @@ fn default() -> Asked {
     }
 }
 
-/// CF.RESERVE.
+/// CF.RESERVE. Options are looked for one after the other, and others are passed over, as
+/// RedisBloom does it.
 pub(super) fn reserve(call: &mut Call<'_>) -> Answer {
+    if call.len().is_multiple_of(2) {
+        return Err(Refusal::Arity);
+    }
     let capacity = integer(call.argument(2)).ok_or("Bad capacity")?;
     let mut asked = default();
-    let mut options = call.arguments_from(3);
-    while let Some(option) = options.next() {
-        let names =
-            [("MAXITERATIONS", 1, 65535), ("BUCKETSIZE", 1, 255), ("EXPANSION", 0, MOST_EXPANSION)];
-        if is(option, "ERROR") {
-            let rate = options.next().and_then(fraction).ok_or("Couldn't parse ERROR")?;
-            if !(rate > 0.0 && rate < 1.0) {
-                return Err("ERROR: value must be in the range (0, 1)".into());
-            }
-            asked.rate = rate;
-            continue;
-        }
-        let Some((name, least, most)) = names.into_iter().find(|(name, ..)| is(option, name))
-        else {
-            continue; // As RedisBloom, which looks for the words that it knows.
-        };
-        let value = options.next().and_then(integer);
+    let option = |name, least, most| {
+        let Some(mut rest) = after(call.arguments_from(3), name) else { return Ok(None) };
+        let value = rest.next().and_then(integer);
         let value = value.ok_or_else(|| Refusal::from(format!("Couldn't parse {name}")))?;
         if !(least..=most).contains(&value) {
             let text = format!("{name}: value must be in the range [{least}, {most}]");
-            return Err(text.into());
+            return Err(Refusal::from(text));
         }
-        match name {
-            "MAXITERATIONS" => asked.max_iterations = value as u16,
-            "BUCKETSIZE" => asked.bucket_size = value as u16,
-            _ => asked.expansion = value as u32,
+        Ok(Some(value))
+    };
+    if let Some(value) = option("MAXITERATIONS", 1, 65535)? {
+        asked.max_iterations = value as u16;
+    }
+    if let Some(value) = option("BUCKETSIZE", 1, 255)? {
+        asked.bucket_size = value as u16;
+    }
+    if let Some(value) = option("EXPANSION", 0, MOST_EXPANSION)? {
+        asked.expansion = value as u32;
+    }
+    if let Some(mut rest) = after(call.arguments_from(3), "ERROR") {
+        let rate = rest.next().and_then(fraction).ok_or("Couldn't parse ERROR")?;
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err("ERROR: value must be in the range (0, 1)".into());
         }
+        asked.rate = rate;
     }
     if !(2 * i64::from(asked.bucket_size)..=MOST_CAPACITY).contains(&capacity) {
         let text = format!("Capacity must be in the range [2 * BUCKETSIZE, {MOST_CAPACITY}]");
@@ -102,13 +104,13 @@ fn insert_many(call: &mut Call<'_>, only_new: bool) -> Answer {
     loop {
         let option = if at < call.len() { call.argument(at) } else { return Err(Refusal::Arity) };
         let value = if at + 1 < call.len() { Some(call.argument(at + 1)) } else { None };
-        if starts(option, "I") {
+        if letter(option, 0, b'I') {
             at += 1;
             break;
-        } else if starts(option, "N") {
+        } else if letter(option, 0, b'N') {
             create = false;
             at += 1;
-        } else if starts(option, "C") {
+        } else if letter(option, 0, b'C') {
             let capacity = value.ok_or(Refusal::Arity).map(integer)?.ok_or("Bad capacity")?;
             if !(2 * settings::CF_BUCKET.get() as i64..=MOST_CAPACITY).contains(&capacity) {
                 let range = format!("[cf-bucket-size * 2, {MOST_CAPACITY}]");
@@ -116,7 +118,7 @@ fn insert_many(call: &mut Call<'_>, only_new: bool) -> Answer {
             }
             asked.capacity = capacity as u64;
             at += 2;
-        } else if starts(option, "E") {
+        } else if letter(option, 0, b'E') {
             let rate = value.ok_or(Refusal::Arity).map(fraction)?;
             let rate = rate.filter(|&rate| rate > 0.0 && rate < 1.0);
             asked.rate = rate.ok_or("Bad error rate")?;
@@ -213,16 +215,16 @@ pub(super) fn info(call: &mut Call<'_>) -> Answer {
 
 /// CF.SCANDUMP. Clients expect no chunk of an empty filter.
 pub(super) fn scandump(call: &mut Call<'_>) -> Answer {
+    let filter = chunks::to_scan(call, Family::Cuckoo)?;
     let iterator = integer(call.argument(2)).filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or("Invalid position")?;
-    let is_empty = to_ask(call, Family::Cuckoo)?.is_some_and(|filter| filter.keys() == 0);
-    let chunk = if is_empty { None } else { chunks::scan(call, Family::Cuckoo, iterator)? };
+    let chunk = if filter.keys() == 0 { None } else { chunks::scan(filter, iterator)? };
     Ok(chunk.unwrap_or_else(|| Reply::Array(vec![Reply::Int(0), Reply::Null])))
 }
 
 /// CF.LOADCHUNK.
 pub(super) fn loadchunk(call: &mut Call<'_>) -> Answer {
-    let iterator = integer(call.argument(2)).filter(|&iterator| iterator > 0);
+    let iterator = integer(call.argument(2)).filter(|&iterator| iterator != 0);
     let iterator = iterator.ok_or("Invalid position")?;
     let texts = Texts {
         family: Family::Cuckoo,
