@@ -4,7 +4,6 @@
 //! Symbols as in [`model`](super::model).
 
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
 
 use crate::math::tail::{ln_binomial_above, ln_poisson_pmf, poisson_above};
 
@@ -24,6 +23,8 @@ const MAX_REACH: u64 = 4096;
 const SPARE: u64 = 2;
 /// From this many buckets in a group on, pools are estimated before they are computed.
 const LARGE_GROUP: u64 = 100;
+/// The step in which levels of smaller groups are tried first.
+const STRIDE: usize = 3;
 
 /// The tails of one frame.
 pub(crate) struct Levels {
@@ -59,27 +60,24 @@ impl Levels {
     /// The least J that a level above `load` needs, for this much of Po.
     fn pool(&self, load: u64, share: f64) -> u64 {
         let limit = pool_limit(&self.frame, self.keys, load);
-        least_pool(self.frame.group_buckets(), self.p(load), self.ln_share(share), limit)
+        let (group, p) = (self.frame.group_buckets(), self.p(load));
+        if group < LARGE_GROUP {
+            return small_pool(group, p, share / (2.0 * self.frame.groups as f64), limit);
+        }
+        least_pool(group, p, ln_share(&self.frame, share), limit)
     }
 
     /// The same in less time, and for large groups nearly right.
     fn pool_estimate(&self, load: u64, share: f64) -> u64 {
-        let group = self.frame.group_buckets();
-        if group < LARGE_GROUP {
+        if self.frame.group_buckets() < LARGE_GROUP {
             return self.pool(load, share);
         }
-        let guess = libm::ceil(pool_guess(group as f64, self.p(load), self.ln_share(share)));
-        (guess as u64).min(pool_limit(&self.frame, self.keys, load))
+        estimate(&self.frame, self.keys, load, self.p(load), share)
     }
 
     /// p(W).
     fn p(&self, load: u64) -> f64 {
         self.above[load as usize].min(1.0)
-    }
-
-    /// What is left of ln `share` for one group and one side of Theorem 1.
-    fn ln_share(&self, share: f64) -> f64 {
-        libm::log(share) - core::f64::consts::LN_2 - libm::log(self.frame.groups as f64)
     }
 
     /// The part of Po that a pool uses.
@@ -108,45 +106,80 @@ impl Levels {
         let mean = self.keys as f64 / self.frame.buckets as f64;
         let sd = libm::sqrt(mean);
         let at = |deviations: f64| libm::floor(mean + deviations * sd).max(1.0) as u64;
+        if self.frame.group_buckets() >= LARGE_GROUP {
+            // The best levels of all large groups are near these.
+            return self.climb(at(0.7), at(2.5));
+        }
         // With few buckets the best third level may be far out, used by one of them.
-        let farthest = if self.frame.buckets < 100 { 8.0 } else { 5.0 };
-        self.even_shares_of(at(-1.0)..=at(3.5), at(0.5)..=at(farthest))
+        let coarse = self.even_shares_of(
+            (at(-1.0)..=at(3.5)).step_by(STRIDE),
+            (at(0.5)..=at(8.0)).step_by(STRIDE),
+        );
+        self.even_shares_near(&coarse.1)
     }
 
     /// The same for a frame whose buckets are about as full as those of `near`, whose levels are
     /// the best: those of this one are nearly the same.
     pub(crate) fn even_shares_near(&self, near: &Layout) -> Bid {
+        let w1 = u64::from(near.level1);
+        self.climb(w1, w1 + u64::from(near.level2))
+    }
+
+    /// The best levels near these W1 and W2, from there the best near those, and so on.
+    fn climb(&self, mut w1: u64, mut w2: u64) -> Bid {
         const AROUND: u64 = 2;
-        if near.third == 0 {
-            return self.even_shares();
-        }
+        let around = |load: u64| load.saturating_sub(AROUND).max(1)..=load + AROUND;
         let mut best: Option<Bid> = None;
-        let mut center = *near;
         loop {
-            let w1 = u64::from(center.level1);
-            let w2 = w1 + u64::from(center.level2);
-            let around = |load: u64| load.saturating_sub(AROUND).max(1)..=load + AROUND;
             let bid = self.even_shares_of(around(w1), around(w2));
-            if best.is_some_and(|best| best.0 <= bid.0) || bid.1.third == 0 {
+            let first = u64::from(bid.1.level1);
+            let second = first + u64::from(bid.1.level2);
+            if best.is_some_and(|best| best.0 <= bid.0) {
                 return best.unwrap_or(bid);
             }
-            (best, center) = (Some(bid), bid.1);
+            if (first, second) == (w1, w2) || bid.1.third == 0 {
+                return bid;
+            }
+            (best, w1, w2) = (Some(bid), first, second);
         }
     }
 
+    /// The bid of `frame`, which differs from this one by its groups and, as these divide them, by
+    /// a few buckets, with the levels of `near` and a third of Po for each: an estimate.
+    pub(crate) fn grouped(&self, frame: Layout, near: &Layout) -> Bid {
+        let share = self.allowed / 3.0;
+        let (w1, reach) = (u64::from(near.level1), near.reach());
+        let w2 = w1 + u64::from(near.level2);
+        let mean = |buckets: u64| self.keys as f64 / buckets as f64;
+        let fuller = mean(frame.buckets) - mean(self.frame.buckets);
+        let pool = |load: u64| {
+            // The slope of a tail of Poisson(m) over m is the term before it.
+            let p = self.p(load) + fuller * (self.p(load - 1) - self.p(load));
+            estimate(&frame, self.keys, load, p, share).max(1)
+        };
+        let [second, third] = [(near.second, w1), (near.third, w2)]
+            .map(|(known, load)| if known == 0 { 0 } else { pool(load) });
+        let levels = Self { frame, above: Vec::new(), ..*self };
+        levels.bid([w1, w2, reach], second, third)
+    }
+
     /// The best levels with W1 and W2 in these ranges if each has a third of Po.
-    fn even_shares_of(&self, firsts: RangeInclusive<u64>, seconds: RangeInclusive<u64>) -> Bid {
+    fn even_shares_of(
+        &self,
+        firsts: impl Iterator<Item = u64>,
+        seconds: impl Iterator<Item = u64>,
+    ) -> Bid {
         let share = self.allowed / 3.0;
         // A last tail of Po / 3 needs one cell more than one of Po.
         let w3 = (self.reach + 1).min(self.keys);
-        let below_reach =
-            |range: RangeInclusive<u64>| *range.start()..(*range.end() + 1).min(self.reach);
-        let thirds: Vec<(u64, u64)> = below_reach(seconds)
+        let below_reach = |load: &u64| *load < self.reach;
+        let thirds: Vec<(u64, u64)> = seconds
+            .filter(below_reach)
             .map(|load| (load, self.pool_estimate(load, share)))
             .filter(|third| third.1 > 0)
             .collect();
         let mut best = self.bid([self.reach; 3], 0, 0);
-        for w1 in below_reach(firsts) {
+        for w1 in firsts.filter(below_reach) {
             let second = self.pool_estimate(w1, share);
             if second == 0 {
                 continue;
@@ -243,6 +276,48 @@ fn poisson_tails(mean: f64, top: u64) -> Vec<f64> {
     above
 }
 
+/// What is left of ln `share` for one group and one side of Theorem 1.
+fn ln_share(frame: &Layout, share: f64) -> f64 {
+    libm::log(share / (2.0 * frame.groups as f64))
+}
+
+/// About the least J that a level above `load` needs in a large group, for `share` of Po.
+fn estimate(frame: &Layout, keys: u64, load: u64, p: f64, share: f64) -> u64 {
+    let group = frame.group_buckets() as f64;
+    let guess = libm::ceil(pool_guess(group, p, ln_share(frame, share)));
+    (guess as u64).min(pool_limit(frame, keys, load))
+}
+
+/// The least J up to `limit` with Pr[Bin(G, p) > J] at most `share`, by adding up all terms:
+/// `group` is below [`LARGE_GROUP`].
+fn small_pool(group: u64, p: f64, share: f64, limit: u64) -> u64 {
+    if p >= 1.0 {
+        return limit;
+    }
+    let odds = p / (1.0 - p);
+    let mut terms = [0.0; LARGE_GROUP as usize + 1];
+    let mut term = libm::exp(group as f64 * libm::log1p(-p));
+    let mut last = 0;
+    for j in 0..=group {
+        terms[j as usize] = term;
+        last = j;
+        let ratio = odds * (group - j) as f64 / (j + 1) as f64;
+        term *= ratio;
+        // The terms fall ever faster from here on.
+        if ratio < 0.5 && term < share * 1e-17 {
+            break;
+        }
+    }
+    let mut tail = 0.0;
+    for j in (0..=last).rev() {
+        tail += terms[j as usize];
+        if tail > share {
+            return j.min(limit);
+        }
+    }
+    0
+}
+
 /// The least J up to `limit` with ln Pr[Bin(G, p) > J] at most `ln_share`; `limit` itself always
 /// meets it.
 fn least_pool(group: u64, p: f64, ln_share: f64, limit: u64) -> u64 {
@@ -312,6 +387,9 @@ mod tests {
             let context = (group, p, ln_share, limit, pool);
             assert!(pool == limit || suffices(pool), "{context:?}");
             assert!(pool == 0 || !suffices(pool - 1), "{context:?}");
+            if group < LARGE_GROUP {
+                assert_eq!(small_pool(group, p, libm::exp(ln_share), limit), pool, "{context:?}");
+            }
         }
     }
 }

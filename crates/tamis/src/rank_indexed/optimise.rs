@@ -77,33 +77,41 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
     if !sensible {
         return None;
     }
-    let levels = |&(fingerprint, places): &Split, buckets: f64, groups: f64| {
-        Levels::new(demand, frame(demand, fingerprint, places, buckets, groups)?)
+    let frame = |&(fingerprint, places): &Split, buckets: f64, groups: f64| {
+        frame(demand, fingerprint, places, buckets, groups)
     };
-    let plain: Vec<(Split, f64, Bid)> = splits(demand, rate)
+    let plain: Vec<(Split, f64, Levels, Bid)> = splits(demand, rate)
         .filter_map(|split| {
             let least = libm::ceil(split.1 / f64::from(MAX_LOCATIONS));
-            Some((split, least, levels(&split, least, 1.0)?.even_shares()))
+            let levels = Levels::new(demand, frame(&split, least, 1.0)?)?;
+            let bid = levels.even_shares();
+            Some((split, least, levels, bid))
         })
         .collect();
     // Groups and more buckets save less than the pointers take, and where groups are tried these
     // take less than half a bit for each key.
-    let hopeless = plain.iter().map(|plain| plain.2.0).min()? + demand.sized_keys() / 2;
-    let hopeful = plain.iter().filter(|plain| plain.2.0 <= hopeless || plain.1 <= SMALLEST_GROUP);
-    let grouped: Vec<_> = hopeful
-        .map(|(split, least, plain)| {
-            let near = |groups| Some(levels(split, *least, groups)?.even_shares_near(&plain.1));
-            (split, *least, group_numbers(demand, *least).filter_map(near).fold(*plain, lesser))
+    let hopeless = plain.iter().map(|plain| plain.3.0).min()? + demand.sized_keys() / 2;
+    let hopeful = plain.iter().filter(|plain| plain.3.0 <= hopeless || plain.1 <= SMALLEST_GROUP);
+    let grouped: Vec<(Split, f64, Bid)> = hopeful
+        .map(|(split, least, levels, plain)| {
+            let like = |groups| Some(levels.grouped(frame(split, *least, groups)?, &plain.1));
+            let numbers = group_numbers(demand, *least);
+            (*split, *least, numbers.filter_map(like).fold(*plain, lesser))
         })
         .collect();
-    let mut bids: Vec<Bid> = grouped.iter().map(|grouped| grouped.2).collect();
     // Finer groups save at most a bit of each pointer.
-    let hopeless = bids.iter().map(|bid| bid.0).min()? + demand.sized_keys() / 16;
+    let hopeless = grouped.iter().map(|grouped| grouped.2.0).min()? + demand.sized_keys() / 16;
+    let mut bids: Vec<Bid> = Vec::new();
     for (split, least, best) in grouped.iter().filter(|grouped| grouped.2.0 <= hopeless) {
-        let finer = finer_groups(demand, best.1.groups as f64);
-        let near = |groups| Some(levels(split, *least, groups)?.even_shares_near(&best.1));
-        bids.extend(finer.filter_map(near));
-        let more = |buckets| Some(levels(split, buckets, 1.0)?.even_shares());
+        let Some(levels) = Levels::new(demand, best.1) else { continue };
+        let best = levels.even_shares_near(&best.1);
+        let like = |groups| Some(levels.grouped(frame(split, *least, groups)?, &best.1));
+        bids.push(best);
+        bids.extend(finer_groups(demand, best.1.groups as f64).filter_map(like));
+        let more = |buckets| {
+            let levels = Levels::new(demand, frame(split, buckets, 1.0)?)?;
+            Some(levels.even_shares_near(&best.1))
+        };
         bids.extend(more_buckets(*least).filter_map(more));
     }
     bids.sort_by_key(|bid| bid.0);
