@@ -37,17 +37,15 @@ pub(super) struct Shape {
     tops: u64,
     /// All other bits of every lane.
     others: u64,
+    /// Those of them that are no value.
+    others_of_keys: u64,
     /// The bits of the first lane.
     pub(super) mask: u64,
     /// The lowest bits of a fingerprint, which are a value and no part of a key.
     pub(super) value: u8,
-    /// All bits of every lane that are part of a key.
-    keys: u64,
     /// After a removal a block looks for runs that it could take back only if the number of free
     /// cells has none of these bits: in a large block looking takes long.
     pub(super) patience: u8,
-    /// The bits of the last two words of a block that do not belong to the map of ends.
-    pub(super) not_ends: [u64; 2],
 }
 
 impl Shape {
@@ -58,15 +56,23 @@ impl Shape {
         let ones = (0..lanes).fold(0_u64, |ones, lane| ones | 1 << (lane * width));
         let (tops, mask) = (ones << (width - 1), low(width));
         let others = tops - ones;
-        let (keys, value) = (!ones.wrapping_mul(low(value)), value as u8);
+        let others_of_keys = others & !ones.wrapping_mul(low(value));
         let patience = if words <= 2 * LEAST_WORDS { 0 } else { 15 };
-        let not_ends = [low(128 - cells.clamp(64, 128)), low(64 - cells.min(64))];
-        #[rustfmt::skip]
-        let shape = Self {
-            words, locations, cells, width, lanes, ones, tops, others, mask, value, keys, patience,
-            not_ends,
-        };
-        shape
+        let value = value as u8;
+        Self {
+            words,
+            locations,
+            cells,
+            width,
+            lanes,
+            ones,
+            tops,
+            others,
+            others_of_keys,
+            mask,
+            value,
+            patience,
+        }
     }
 
     /// The most cells, and locations, of a block, whatever their width. In one or two lines a map
@@ -88,6 +94,13 @@ impl Shape {
         self.locations + cell * self.width
     }
 
+    /// The bits of the last two words of a block that do not belong to the map of ends, in blocks
+    /// of one or two lines.
+    #[inline(always)]
+    pub(super) fn not_ends(&self) -> [u64; 2] {
+        [low(128 - self.cells.max(64)), low(64 - self.cells.min(64))]
+    }
+
     /// The first bit of the map of ends.
     pub(super) fn ends_at(&self) -> u32 {
         64 * self.words - self.cells
@@ -98,10 +111,10 @@ impl Shape {
     #[inline(always)]
     pub(super) fn equal(&self, window: u64, len: u32, print: u64, keys_only: bool) -> u64 {
         let differs = window ^ print.wrapping_mul(self.ones);
-        let differs = if keys_only { differs & self.keys } else { differs };
+        let others = if keys_only { self.others_of_keys } else { self.others };
         // The sum has the highest bit of a lane if one of the others differs. No lane carries into
         // the next.
-        let sum = (differs & self.others).wrapping_add(self.others);
+        let sum = (differs & others).wrapping_add(self.others);
         !(sum | differs | u64::MAX << (len * self.width)) & self.tops
     }
 
@@ -129,7 +142,8 @@ mod tests {
     fn lanes_are_compared_as_numbers() {
         let mut random = crate::digest::Digest(1);
         for width in 1..=MAX_WIDTH {
-            let shape = Shape::new(8, 1, 1, width, 0);
+            let value = width / 3;
+            let shape = Shape::new(8, 1, 1, width, value);
             for _ in 0..2000 {
                 random = crate::digest::Digest(random.word(3));
                 let window = random.word(1) & random.word(2) | random.word(4) >> 40;
@@ -142,9 +156,14 @@ mod tests {
                     (0..shape.lanes).map(|lane| window >> (lane * width) & low(width)).collect();
                 for len in 0..=shape.lanes {
                     let held = &held[..len as usize];
-                    let tops = (0..).zip(held).filter(|&(_, &one)| one == print);
-                    let tops = tops.fold(0, |all, (lane, _)| all | 1 << (lane * width + width - 1));
-                    assert_eq!(shape.equal(window, len, print, len % 2 == 0), tops);
+                    let tops = |value: u32, print: u64| {
+                        let equal = (0..).zip(held);
+                        let equal = equal.filter(|&(_, &one)| one >> value == print >> value);
+                        equal.fold(0, |all, (lane, _)| all | 1 << (lane * width + width - 1))
+                    };
+                    assert_eq!(shape.equal(window, len, print, false), tops(0, print));
+                    let key = print >> value << value;
+                    assert_eq!(shape.equal(window, len, key, true), tops(value, key));
                     let first = held.iter().position(|&one| one >= print);
                     let is_in = first.is_some_and(|first| held[first] == print);
                     let at = first.unwrap_or(held.len()) as u32 * width;
