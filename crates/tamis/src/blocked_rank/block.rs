@@ -49,6 +49,13 @@ pub(super) trait Block {
 
     fn spot(words: &[u64], shape: &Shape, location: u32) -> Spot;
 
+    /// After a removal a block looks for runs that it could take back only if the number of free
+    /// cells has none of these bits: in a large block looking takes long.
+    #[inline(always)]
+    fn patience(_: &Shape) -> u32 {
+        0
+    }
+
     /// Runs here.
     fn runs(words: &[u64], shape: &Shape) -> u32;
 
@@ -98,7 +105,7 @@ pub(super) fn window(words: &[u64], at: u32) -> u64 {
 /// whether that cell equals `print`.
 #[inline(always)]
 fn search(words: &[u64], shape: &Shape, spot: &Spot, print: u64) -> (u32, bool) {
-    if spot.len > shape.lanes {
+    if spot.len > shape.lanes.into() {
         return search_long(words, shape, (spot.start, spot.len), print, 0);
     }
     let at = shape.at(spot.start);
@@ -110,7 +117,7 @@ fn search(words: &[u64], shape: &Shape, spot: &Spot, print: u64) -> (u32, bool) 
 /// `keys_only`, values are not compared; that of `print` must be 0.
 #[inline(always)]
 fn look_up(words: &[u64], shape: &Shape, spot: &Spot, print: u64, keys_only: bool) -> (u32, bool) {
-    if spot.len > shape.lanes {
+    if spot.len > shape.lanes.into() {
         let value = if keys_only { shape.value } else { 0 };
         return search_long(words, shape, (spot.start, spot.len), print, value);
     }
@@ -221,7 +228,7 @@ pub(super) fn remove<B: Block>(
     }
     let free = shape.cells + 1 - B::used(words, shape);
     let is_done = free < FREE_TO_TAKE
-        || free & u32::from(shape.patience) != 0
+        || free & B::patience(shape) != 0
         || B::occupied(words, shape) == B::runs(words, shape);
     B::close(words, shape, &spot, at);
     if is_done { Removed::Here } else { Removed::Room }

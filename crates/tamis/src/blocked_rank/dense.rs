@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use super::block::{Block, Spot};
 use super::line::Instructions;
-use super::shape::Shape;
+use super::shape::{LEAST_WORDS, Shape};
 use crate::bits::{field, low};
 
 /// A block of any size. With portable instructions it says what is right for all others.
@@ -34,7 +34,12 @@ impl<I> Dense<I> {
 impl<I: Instructions> Block for Dense<I> {
     #[inline(always)]
     fn words(shape: &Shape) -> usize {
-        shape.words as usize
+        shape.words.into()
+    }
+
+    #[inline(always)]
+    fn patience(shape: &Shape) -> u32 {
+        if u32::from(shape.words) <= 2 * LEAST_WORDS { 0 } else { 15 }
     }
 
     #[inline(always)]

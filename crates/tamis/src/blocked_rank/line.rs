@@ -208,7 +208,7 @@ macro_rules! lines {
                 Maps {
                     flipped: (<$map>::from(flips) << spot.location).first_words(),
                     ends: (ends << (<$map>::BITS - shape.cells)).last_words(),
-                    others: shape.not_ends(),
+                    others: shape.not_ends,
                 }
             }
         }

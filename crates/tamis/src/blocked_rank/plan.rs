@@ -1,5 +1,8 @@
 //! From goals to params, from blocks to their back table, and from params to predictions.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::model;
 use super::params::{BlockedRankParams, Level, MAX_FINGERPRINT, MAX_UNIVERSE};
 use super::sections;
@@ -222,20 +225,55 @@ pub(super) fn plan(
     value: u32,
 ) -> Result<BlockedRankParams, PlanError> {
     goal.check()?;
-    let kind = kind.name();
     let [block, blocks, locations, cells, fingerprint] = fixed;
-    let keys = goal.sized_keys();
     let block = block.map_or(512, narrow);
-    let words = block / 64;
     // Values are bits of fingerprints here.
     let width = fingerprint.map_or(1, narrow).saturating_add(value);
     // Checks block and width with the smallest table that has them.
     let smallest = Level { block, blocks: 1, locations: 1, cells: 1, fingerprint: width, value };
     BlockedRankParams::of(smallest, 1)?;
-    let widest = (MAX_FINGERPRINT + value).min(MAX_WIDTH);
-    let widths = fingerprint.map_or(1 + value..=widest, |_| width..=width);
-    let cuts = |width: u32, ratio: f64| -> alloc::vec::Vec<Cut> {
-        match (cells, locations) {
+    let search = Search {
+        kind: kind.name(),
+        keys: goal.sized_keys(),
+        words: block / 64,
+        width: fingerprint.map(|_| width),
+        value,
+        blocks,
+        locations,
+        cells,
+    };
+    match (goal.size, goal.budget()) {
+        (Size::Rate(asked), _) => search.for_rate(asked),
+        (_, budget) => search.for_bits(budget.unwrap_or(0) as f64 / search.keys as f64),
+    }
+}
+
+/// What is asked for and what is fixed.
+struct Search {
+    kind: &'static str,
+    keys: u64,
+    words: u32,
+    /// Bits of a fingerprint, those of the value included, if they are fixed.
+    width: Option<u32>,
+    value: u32,
+    blocks: Option<u64>,
+    locations: Option<u64>,
+    cells: Option<u64>,
+}
+
+impl Search {
+    fn widest(&self) -> u32 {
+        (MAX_FINGERPRINT + self.value).min(MAX_WIDTH)
+    }
+
+    fn widths(&self) -> core::ops::RangeInclusive<u32> {
+        self.width.map_or(1 + self.value..=self.widest(), |width| width..=width)
+    }
+
+    /// The cuts that may be best for a width, if there are to be `ratio` locations for each cell.
+    fn cuts(&self, width: u32, ratio: f64) -> Vec<Cut> {
+        let words = self.words;
+        match (self.cells, self.locations) {
             (None, None) => Cut::near(words, width, ratio).collect(),
             (cells, locations) => {
                 let ratio = locations.map_or(ratio, |locations| locations as f64 / 50.0);
@@ -243,91 +281,92 @@ pub(super) fn plan(
                 let cells = cells.map_or(near, narrow).max(1);
                 let most = Shape::most_locations(words, cells, width).unwrap_or(0);
                 let locations = locations.map_or(most, narrow).max(1);
-                alloc::vec![Cut::new(words, width, cells, locations)]
+                vec![Cut::new(words, width, cells, locations)]
             }
         }
-    };
-    match (goal.size, goal.budget()) {
-        (Size::Rate(asked), _) => {
-            let identities = -1.0 / libm::expm1(libm::log1p(-asked) / keys as f64);
-            let identities = identities * libm::exp2(f64::from(value));
-            let per_key = identities / keys as f64;
-            let mut best: Option<(f64, Cut, u64)> = None;
-            for width in widths {
-                // Locations for each key.
-                let ratio = per_key / libm::exp2(f64::from(width));
-                let is_narrow = width > 1 + value && ratio < 0.4;
-                if fingerprint.is_none() && (is_narrow || ratio > MOST_RATIO) {
-                    continue;
-                }
-                for cut in cuts(width, ratio.min(2.0)) {
-                    let wanted = libm::ceil(identities / cut.per_block());
-                    let least = libm::ceil(keys as f64 / cut.load).max(1.0);
-                    let number = blocks.map_or(least.max(wanted), |blocks| blocks as f64);
-                    let all = number * cut.per_block();
-                    let bits = cut.bits((keys as f64 / number).max(1e-9));
-                    let fits = all >= identities && all <= MAX_UNIVERSE as f64;
-                    if fits && best.is_none_or(|(fewest, ..)| bits < fewest) {
-                        best = Some((bits, cut, number as u64));
-                    }
+    }
+
+    /// The fewest bits for a rate.
+    fn for_rate(&self, asked: f64) -> Result<BlockedRankParams, PlanError> {
+        let &Self { kind, keys, value, blocks, .. } = self;
+        let identities = -1.0 / libm::expm1(libm::log1p(-asked) / keys as f64);
+        let identities = identities * libm::exp2(f64::from(value));
+        let per_key = identities / keys as f64;
+        let mut best: Option<(f64, Cut, u64)> = None;
+        for width in self.widths() {
+            // Locations for each key.
+            let ratio = per_key / libm::exp2(f64::from(width));
+            let is_narrow = width > 1 + value && ratio < 0.4;
+            if self.width.is_none() && (is_narrow || ratio > MOST_RATIO) {
+                continue;
+            }
+            for cut in self.cuts(width, ratio.min(2.0)) {
+                let wanted = libm::ceil(identities / cut.per_block());
+                let least = libm::ceil(keys as f64 / cut.load).max(1.0);
+                let number = blocks.map_or(least.max(wanted), |blocks| blocks as f64);
+                let all = number * cut.per_block();
+                let bits = cut.bits((keys as f64 / number).max(1e-9));
+                let fits = all >= identities && all <= MAX_UNIVERSE as f64;
+                if fits && best.is_none_or(|(fewest, ..)| bits < fewest) {
+                    best = Some((bits, cut, number as u64));
                 }
             }
-            let most = libm::exp2(f64::from(widest - value)) * MOST_RATIO * keys as f64;
-            let nearest = rate_of(most.min((MAX_UNIVERSE >> value) as f64), keys);
-            let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
-            let (_, cut, number) = best.ok_or(unreachable)?;
-            // A listed key takes far more than a cell. Where too few are expected behind for a
-            // level of blocks, there are enough blocks in front that hardly one is listed.
-            let listed = |number: u64| {
-                model::expected_behind((number, cut.locations, cut.cells), keys as f64, 1.0)
+        }
+        let most = libm::exp2(f64::from(self.widest() - value)) * MOST_RATIO * keys as f64;
+        let nearest = rate_of(most.min((MAX_UNIVERSE >> value) as f64), keys);
+        let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
+        let (_, cut, number) = best.ok_or(unreachable)?;
+        // A listed key takes far more than a cell. Where too few are expected behind for a level
+        // of blocks, there are enough blocks in front that hardly one is listed.
+        let listed = |number: u64| {
+            model::expected_behind((number, cut.locations, cut.cells), keys as f64, 1.0)
+        };
+        let mut enough = None;
+        if blocks.is_none() && (RARE..BLOCKS_FROM).contains(&listed(number)) {
+            let most = number.saturating_mul(4);
+            enough = first_true(number, most, |number| listed(number) < RARE);
+        }
+        cut.build(enough.unwrap_or(number), keys, value)
+    }
+
+    /// The most identities in `bits` bits for each key.
+    fn for_bits(&self, bits: f64) -> Result<BlockedRankParams, PlanError> {
+        let &Self { kind, keys, value, blocks, .. } = self;
+        let mut best: Option<(f64, Cut, u64)> = None;
+        let mut least = f64::INFINITY;
+        let ratios = [0.7, 0.9, 1.1, 1.3, 1.5];
+        let pairs = self.widths().flat_map(|width| ratios.map(|ratio| (width, ratio)));
+        for cut in pairs.flat_map(|(width, ratio)| self.cuts(width, ratio)) {
+            least = least.min(cut.bits(cut.load));
+            let number = match blocks {
+                Some(blocks) => blocks as f64,
+                None if cut.bits(cut.load) > bits => continue,
+                None => {
+                    let excess = |load: f64| cut.bits(load) - bits;
+                    let load = bisect(excess, cut.load / 1e6, cut.load, 1e-3).unwrap_or(cut.load);
+                    libm::floor(keys as f64 / load).max(1.0)
+                }
             };
-            let mut enough = None;
-            if blocks.is_none() && (RARE..BLOCKS_FROM).contains(&listed(number)) {
-                let most = number.saturating_mul(4);
-                enough = first_true(number, most, |number| listed(number) < RARE);
+            let identities = number * cut.per_block();
+            let fits =
+                keys as f64 / number <= cut.load * 1.0001 && identities <= MAX_UNIVERSE as f64;
+            if fits && best.is_none_or(|(most, ..)| identities > most) {
+                best = Some((identities, cut, number as u64));
             }
-            cut.build(enough.unwrap_or(number), keys, value)
         }
-        (_, budget) => {
-            let bits = budget.unwrap_or(0) as f64 / keys as f64;
-            let mut best: Option<(f64, Cut, u64)> = None;
-            let mut least = f64::INFINITY;
-            for cut in widths.flat_map(|width| {
-                [0.7, 0.9, 1.1, 1.3, 1.5].into_iter().flat_map(move |ratio| cuts(width, ratio))
-            }) {
-                least = least.min(cut.bits(cut.load));
-                let number = match blocks {
-                    Some(blocks) => blocks as f64,
-                    None if cut.bits(cut.load) > bits => continue,
-                    None => {
-                        let excess = |load: f64| cut.bits(load) - bits;
-                        let load =
-                            bisect(excess, cut.load / 1e6, cut.load, 1e-3).unwrap_or(cut.load);
-                        libm::floor(keys as f64 / load).max(1.0)
-                    }
-                };
-                let identities = number * cut.per_block();
-                let fits =
-                    keys as f64 / number <= cut.load * 1.0001 && identities <= MAX_UNIVERSE as f64;
-                if fits && best.is_none_or(|(most, ..)| identities > most) {
-                    best = Some((identities, cut, number as u64));
-                }
+        let too_few = PlanError::TooFewBits { kind, asked: bits, least };
+        let (_, cut, mut number) = best.ok_or_else(|| too_few.clone())?;
+        // The size of the back table was an estimate; blocks are dropped until all of it fits.
+        let block_bits = f64::from(64 * self.words);
+        while number > 0 {
+            let params = cut.build(number, keys, value)?;
+            let excess = predict(&params, keys).bits_per_key - bits;
+            if excess <= 0.0 || blocks.is_some() {
+                return Ok(params);
             }
-            let too_few = PlanError::TooFewBits { kind, asked: bits, least };
-            let (_, cut, mut number) = best.ok_or_else(|| too_few.clone())?;
-            // The size of the back table was an estimate; blocks are dropped until all of it fits.
-            let block_bits = f64::from(64 * words);
-            while number > 0 {
-                let params = cut.build(number, keys, value)?;
-                let excess = predict(&params, keys).bits_per_key - bits;
-                if excess <= 0.0 || blocks.is_some() {
-                    return Ok(params);
-                }
-                number =
-                    number.saturating_sub(libm::ceil(excess * keys as f64 / block_bits) as u64);
-            }
-            Err(too_few)
+            number = number.saturating_sub(libm::ceil(excess * keys as f64 / block_bits) as u64);
         }
+        Err(too_few)
     }
 }
 
@@ -350,7 +389,7 @@ pub(super) fn predict(params: &BlockedRankParams, keys: u64) -> Prediction {
     let own = OWN_BITS * (params.levels().count() as u64 - 1);
     let mut bits = (Overflow::planned_bits(listed) + own) as f64;
     let (mut per_hit, mut per_miss, mut per_insert) = (of_list, of_list, of_list);
-    let levels: alloc::vec::Vec<_> = params.levels().zip(params.expected(keys)).collect();
+    let levels: Vec<_> = params.levels().zip(params.expected(keys)).collect();
     for (level, here) in levels.into_iter().rev() {
         let load = here / level.blocks as f64;
         let Level { locations, cells, .. } = level;

@@ -24,13 +24,13 @@ pub(super) const WINDOW: u32 = 57;
 /// fingerprints a *lane*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    pub(super) words: u32,
+    pub(super) words: u16,
     pub(super) locations: u32,
     pub(super) cells: u32,
     /// Bits of a fingerprint.
     pub(super) width: u32,
     /// The fingerprints of a window.
-    pub(super) lanes: u32,
+    pub(super) lanes: u8,
     /// The lowest bit of every lane.
     ones: u64,
     /// The highest bit of every lane.
@@ -43,9 +43,8 @@ pub(super) struct Shape {
     pub(super) mask: u64,
     /// The lowest bits of a fingerprint, which are a value and no part of a key.
     pub(super) value: u8,
-    /// After a removal a block looks for runs that it could take back only if the number of free
-    /// cells has none of these bits: in a large block looking takes long.
-    pub(super) patience: u8,
+    /// The bits of the last two words of a block that do not belong to the map of ends.
+    pub(super) not_ends: [u64; 2],
 }
 
 impl Shape {
@@ -57,8 +56,9 @@ impl Shape {
         let (tops, mask) = (ones << (width - 1), low(width));
         let others = tops - ones;
         let others_of_keys = others & !ones.wrapping_mul(low(value));
-        let patience = if words <= 2 * LEAST_WORDS { 0 } else { 15 };
-        let value = value as u8;
+        let not_ends = [low(128 - cells.clamp(64, 128)), low(64 - cells.min(64))];
+        // (All are small, and tables of few keys are to be small as well.)
+        let (words, lanes, value) = (words as u16, lanes as u8, value as u8);
         Self {
             words,
             locations,
@@ -71,7 +71,7 @@ impl Shape {
             others_of_keys,
             mask,
             value,
-            patience,
+            not_ends,
         }
     }
 
@@ -94,16 +94,9 @@ impl Shape {
         self.locations + cell * self.width
     }
 
-    /// The bits of the last two words of a block that do not belong to the map of ends, in blocks
-    /// of one or two lines.
-    #[inline(always)]
-    pub(super) fn not_ends(&self) -> [u64; 2] {
-        [low(128 - self.cells.max(64)), low(64 - self.cells.min(64))]
-    }
-
     /// The first bit of the map of ends.
     pub(super) fn ends_at(&self) -> u32 {
-        64 * self.words - self.cells
+        64 * u32::from(self.words) - self.cells
     }
 
     /// The highest bits of those of the first `len` lanes of a window that equal `print`, in all
@@ -149,12 +142,13 @@ mod tests {
                 let window = random.word(1) & random.word(2) | random.word(4) >> 40;
                 let print = match random.0 & 3 {
                     0 => window & low(width),
-                    1 => (window >> ((shape.lanes - 1) * width)) & low(width),
+                    1 => (window >> (u32::from(shape.lanes - 1) * width)) & low(width),
                     _ => random.word(5) & low(width),
                 };
-                let held: alloc::vec::Vec<u64> =
-                    (0..shape.lanes).map(|lane| window >> (lane * width) & low(width)).collect();
-                for len in 0..=shape.lanes {
+                let held: alloc::vec::Vec<u64> = (0..shape.lanes.into())
+                    .map(|lane: u32| window >> (lane * width) & low(width))
+                    .collect();
+                for len in 0..=shape.lanes.into() {
                     let held = &held[..len as usize];
                     let tops = |value: u32, print: u64| {
                         let equal = (0..).zip(held);

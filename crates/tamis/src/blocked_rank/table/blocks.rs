@@ -423,7 +423,7 @@ impl Blocks {
 
     /// Distinct cache lines that a question for `place` reads, about.
     pub(super) fn lines_to_contain(&self, place: Place) -> u32 {
-        let lines = (self.cut.shape.words / 8).min(3);
+        let lines = u32::from(self.cut.shape.words / 8).min(3);
         lines + if self.is_behind(place) { self.back.lines(self.behind(place)) } else { 0 }
     }
 
@@ -431,8 +431,8 @@ impl Blocks {
     pub(super) fn lines_to_insert(&self, place: Place) -> u32 {
         let (_, used) = Any::held(self.block(place.block), self.shape());
         if used < self.cut.shape.cells && !self.is_behind(place) {
-            return (self.cut.shape.words / 8).min(3);
+            return u32::from(self.cut.shape.words / 8).min(3);
         }
-        (self.cut.shape.words / 8).min(3) + self.back.lines(self.behind(place))
+        u32::from(self.cut.shape.words / 8).min(3) + self.back.lines(self.behind(place))
     }
 }
