@@ -91,12 +91,11 @@ fn spent() -> Option<u64> {
     spent.split(' ').next()?.parse().ok()
 }
 
-/// What stands between a program and its filter: a fraction of a millisecond. Here two are
-/// allowed, because the machine may be busy.
+/// What stands between a program and its filter: at most 200 microseconds. Here ten times that is
+/// allowed, because the machine may be busy and this build is not the fastest.
 #[test]
-fn the_kinds_for_most_uses_are_planned_in_microseconds() {
-    let kinds = [Kind::Bloom, Kind::Counting, Kind::Blocked, Kind::BlockedRank, Kind::DLeft];
-    for kind in kinds {
+fn kinds_that_are_not_built_once_are_planned_in_microseconds() {
+    for kind in Kind::ALL.iter().copied().filter(|kind| kind.can_insert()) {
         for keys in [1000, 100_000, 10_000_000, 1_000_000_000] {
             for rate in [0.1, 0.01, 0.003, 0.001, 1e-4, 1e-6] {
                 let goal = Goal::rate(keys, rate);

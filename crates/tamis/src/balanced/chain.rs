@@ -21,93 +21,126 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::ops::Range;
 
 use super::Rule;
 use super::params::{Layout, ONE};
+use super::profile::Looks;
 
 /// Chances below this are left out.
-const NEGLIGIBLE: f64 = 1e-16;
+const NEGLIGIBLE: f64 = 1e-13;
 /// Rows with a smaller share of the blocks than this are left out.
-const RARE: f64 = 1e-10;
+const RARE: f64 = 1e-9;
+/// Throws that are followed at once: more take longer to prepare than they save.
+const AT_ONCE: usize = 7;
+/// Laws begin with zeros, so that the states before any state can be read.
+const BEFORE: usize = AT_ONCE;
 
-/// The chances that a key brings j new bits to a block with s set bits, for all j and s.
+/// Some throws: the chances that they take a block from s - j set bits to s, a row for each j.
+type Part = Vec<Vec<f64>>;
+
+/// What the throws of a key do to a block with s set bits, for every s.
 #[derive(Clone, Debug)]
 pub(super) struct Throws {
-    bits: u32,
-    /// A row for each j from 0 to k, each with s from 0 to B.
-    rows: Vec<Vec<f64>>,
+    /// The throws of a key: [`AT_ONCE`] of them, how often, and the rest.
+    whole: (Part, usize),
+    rest: Part,
+    held: Vec<f64>,
+    squares: Vec<f64>,
 }
 
 impl Throws {
     pub(super) fn new(bits: u32, k: u32) -> Self {
-        let all = f64::from(bits);
-        let mut rows = vec![vec![0.0; bits as usize + 1]; k as usize + 1];
-        rows[0].fill(1.0);
-        for thrown in 1..=k as usize {
-            for new in (1..=thrown).rev() {
-                let (below, row) = rows.split_at_mut(new);
-                let pairs = row[0].iter_mut().zip(&below[new - 1]);
-                // `set` runs through s + j. A throw hits one of the s + j set bits, or its bit is
-                // new.
-                let mut set = new as f64;
-                for (chance, fewer) in pairs {
-                    *chance = (*chance * set + fewer * (all - set + 1.0)) / all;
-                    set += 1.0;
+        let len = bits as usize + 1;
+        // The chances that a throw hits one of s set bits, and that its bit is the s-th.
+        let stays: Vec<f64> = (0..=bits).map(|s| f64::from(s) / f64::from(bits)).collect();
+        let goes: Vec<f64> =
+            (0..=bits).map(|s| f64::from(bits - s + 1) / f64::from(bits)).collect();
+        let (times, rest) = (k as usize / AT_ONCE, k as usize % AT_ONCE);
+        let mut part = vec![vec![1.0; len]];
+        let mut last = Part::new();
+        for thrown in 1..=if times > 0 { AT_ONCE } else { rest } {
+            part.push(vec![0.0; len]);
+            for new in (0..=thrown).rev() {
+                let (below, row) = part.split_at_mut(new);
+                row[0].iter_mut().zip(&stays).for_each(|(chance, stays)| *chance *= stays);
+                if let Some(fewer) = below.last() {
+                    let pairs = row[0][1..].iter_mut().zip(fewer.iter().zip(&goes[1..]));
+                    pairs.for_each(|(chance, (fewer, goes))| *chance += fewer * goes);
                 }
             }
-            let mut set = 0.0;
-            for chance in &mut rows[0] {
-                *chance *= set / all;
-                set += 1.0;
+            if thrown == rest {
+                last.clone_from(&part);
             }
         }
-        Self { bits, rows }
+        let mut held = vec![1.0; len];
+        for _ in 0..k {
+            held.iter_mut().zip(&stays).for_each(|(held, stays)| *held *= stays);
+        }
+        let squares = held.iter().map(|held| held * held).collect();
+        Self { whole: (part, times), rest: last, held, squares }
+    }
+
+    /// All throws of a key.
+    fn parts(&self) -> impl DoubleEndedIterator<Item = &Part> {
+        let rest = (!self.rest.is_empty()).then_some(&self.rest);
+        core::iter::repeat_n(&self.whole.0, self.whole.1).chain(rest)
     }
 
     /// The chance that a block holds all bits of a key, for every s: (s / B)^k.
     pub(super) fn held(&self) -> &[f64] {
-        &self.rows[0]
+        &self.held
     }
 
     /// The chance that a key brings new bits and that more than `limit` bits would then be set,
     /// for every s.
     pub(super) fn refusals(&self, limit: u32) -> Vec<f64> {
-        let beyond = |s: usize| (limit as usize + 1).saturating_sub(s).max(1);
-        let chance = |s: usize| self.rows.iter().skip(beyond(s)).map(|row| row[s]).sum();
-        (0..=self.bits as usize).map(chance).collect()
+        let most = self.held.len();
+        let full = (limit as usize + 1).min(most);
+        let mut beyond = vec![0.0; most];
+        beyond[full..].fill(1.0);
+        let nearest = full.saturating_sub(AT_ONCE * (self.whole.1 + 1));
+        let mut chances = self.mean_after(&beyond, nearest);
+        let known = chances[full..].iter_mut().zip(&self.held[full..]);
+        known.for_each(|(chance, held)| *chance -= held);
+        chances
     }
 
-    /// Lets every block take a key that it does not hold, and adds the result to `out`. `law` has
-    /// the shares of blocks for every s; those outside `band` are zero.
-    pub(super) fn add(&self, law: &[f64], band: core::ops::Range<usize>, out: &mut [f64]) {
-        for (new, row) in self.rows.iter().enumerate().skip(1) {
-            let out = out.iter_mut().skip(band.start + new);
-            let chances = law[band.clone()].iter().zip(&row[band.clone()]);
-            for (out, (p, chance)) in out.zip(chances) {
-                *out += p * chance;
+    /// The mean of `of` after the throws of a key, for blocks with s set bits now, from
+    /// s = `start` on.
+    fn mean_after(&self, of: &[f64], start: usize) -> Vec<f64> {
+        let mut means = of.to_vec();
+        for part in self.parts().rev() {
+            // Upwards, so that what is read is as it was before this part.
+            for s in start..of.len() {
+                let after = part.iter().zip(s..of.len());
+                means[s] = after.map(|(row, after)| row[after] * means[after]).sum();
             }
         }
+        means
     }
 }
 
 /// Shares of blocks, by their number of set bits.
 #[derive(Clone, Debug)]
-struct Law {
+pub(super) struct Law {
+    /// Behind [`BEFORE`] zeros, and zero outside the band.
     chances: Vec<f64>,
     /// The range of s outside of which all chances are zero.
-    band: core::ops::Range<usize>,
+    band: Range<usize>,
 }
 
 impl Law {
     /// No blocks at all.
-    fn none(bits: u32) -> Self {
-        Self { chances: vec![0.0; bits as usize + 1], band: 0..0 }
+    pub(super) fn none(bits: u32) -> Self {
+        Self { chances: vec![0.0; BEFORE + bits as usize + 1], band: 0..0 }
     }
 
     /// All blocks, without set bits.
-    fn empty(bits: u32) -> Self {
+    pub(super) fn empty(bits: u32) -> Self {
         let mut law = Self::none(bits);
-        law.chances[0] = 1.0;
+        law.chances[BEFORE] = 1.0;
         law.band = 0..1;
         law
     }
@@ -116,89 +149,150 @@ impl Law {
         self.band.is_empty()
     }
 
-    fn mean(&self, of: &[f64]) -> f64 {
-        let band = self.band.clone();
-        self.chances[band.clone()].iter().zip(&of[band]).map(|(p, value)| p * value).sum()
+    /// The range of s outside of which all chances are zero.
+    pub(super) fn band(&self) -> Range<usize> {
+        self.band.clone()
+    }
+
+    /// The chances in the band.
+    pub(super) fn shares(&self) -> &[f64] {
+        &self.chances[BEFORE + self.band.start..BEFORE + self.band.end]
+    }
+
+    fn shares_mut(&mut self) -> &mut [f64] {
+        &mut self.chances[BEFORE + self.band.start..BEFORE + self.band.end]
+    }
+
+    /// The sum of the chances times `of`.
+    pub(super) fn mean(&self, of: &[f64]) -> f64 {
+        sum_of_products(self.shares(), &of[self.band.clone()])
     }
 
     fn sum(&self) -> f64 {
-        self.chances[self.band.clone()].iter().sum()
+        sum(self.shares())
     }
 
-    /// Widens the band so that it includes `band`.
-    fn widen(&mut self, band: &core::ops::Range<usize>) {
+    /// Drops chances below `low` at the lower end of the band, and negligible ones at the upper.
+    pub(super) fn trim(&mut self, low: f64) {
+        while !self.is_none() && self.chances[BEFORE + self.band.start] < low {
+            self.chances[BEFORE + self.band.start] = 0.0;
+            self.band.start += 1;
+        }
+        while !self.is_none() && self.chances[BEFORE + self.band.end - 1] < NEGLIGIBLE {
+            self.chances[BEFORE + self.band.end - 1] = 0.0;
+            self.band.end -= 1;
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.shares_mut().fill(0.0);
+        self.band = 0..0;
+    }
+
+    /// Adds the blocks of `other`.
+    fn take(&mut self, other: &Self) {
+        self.gain(other.shares(), 1.0, other.band.clone());
+    }
+
+    /// Adds `factor` times such shares of blocks with s set bits, for each s in `band`.
+    pub(super) fn gain(&mut self, shares: &[f64], factor: f64, band: Range<usize>) {
+        let mine = &mut self.chances[BEFORE + band.start..BEFORE + band.end];
+        mine.iter_mut().zip(shares).for_each(|(mine, p)| *mine += factor * p);
         if self.is_none() {
-            self.band = band.clone();
+            self.band = band;
         } else if !band.is_empty() {
             self.band = self.band.start.min(band.start)..self.band.end.max(band.end);
         }
     }
 
-    /// Drops negligible chances at both ends of the band.
-    fn trim(&mut self) {
-        while !self.is_none() && self.chances[self.band.start] < NEGLIGIBLE {
-            self.chances[self.band.start] = 0.0;
-            self.band.start += 1;
+    /// Takes such blocks away, from s = `start` on.
+    fn lose(&mut self, shares: &[f64], start: usize) {
+        let mine = self.chances[BEFORE + start..].iter_mut().zip(shares);
+        mine.for_each(|(mine, p)| *mine = (*mine - p).max(0.0));
+    }
+
+    /// Writes the share `of` of the blocks with s set bits, for each s in the band, to `seen`.
+    fn seen(&self, of: &[f64], seen: &mut Vec<f64>) {
+        seen.clear();
+        seen.extend(self.shares().iter().zip(&of[self.band.clone()]).map(|(p, of)| p * of));
+    }
+
+    /// Throws the bits of a key into every block. Blocks with more than `limit` set bits are
+    /// dropped. `spare` has no blocks, before and after.
+    pub(super) fn throw(&mut self, throws: &Throws, limit: usize, spare: &mut Self) {
+        for part in throws.parts() {
+            let start = self.band.start;
+            let end = (self.band.end + part.len() - 1).min(limit + 1);
+            let after = &mut spare.chances[BEFORE + start..BEFORE + end];
+            match part.len() {
+                2 => gather::<2>(part, &self.chances, start..end, after),
+                3 => gather::<3>(part, &self.chances, start..end, after),
+                4 => gather::<4>(part, &self.chances, start..end, after),
+                5 => gather::<5>(part, &self.chances, start..end, after),
+                6 => gather::<6>(part, &self.chances, start..end, after),
+                7 => gather::<7>(part, &self.chances, start..end, after),
+                _ => gather::<8>(part, &self.chances, start..end, after),
+            }
+            spare.band = start..end;
+            self.clear();
+            core::mem::swap(self, spare);
         }
-        while !self.is_none() && self.chances[self.band.end - 1] < NEGLIGIBLE {
-            self.chances[self.band.end - 1] = 0.0;
-            self.band.end -= 1;
+        self.trim(NEGLIGIBLE);
+    }
+}
+
+/// Blocks with s set bits after a part of the throws, for s in `band`: those that had s - j before
+/// and gained j.
+#[inline]
+fn gather<const ROWS: usize>(
+    part: &[Vec<f64>],
+    before: &[f64],
+    band: Range<usize>,
+    after: &mut [f64],
+) {
+    let len = after.len();
+    let rows: [&[f64]; ROWS] = core::array::from_fn(|j| &part[j][band.clone()][..len]);
+    let fewer: [&[f64]; ROWS] = core::array::from_fn(|j| &before[BEFORE + band.start - j..][..len]);
+    for (s, after) in after.iter_mut().enumerate() {
+        *after = (0..ROWS).map(|j| rows[j][s] * fewer[j][s]).sum();
+    }
+}
+
+fn sum(of: &[f64]) -> f64 {
+    let fours = of.chunks_exact(4);
+    let rest: f64 = fours.remainder().iter().sum();
+    let mut sums = [0.0; 4];
+    for four in fours {
+        for lane in 0..4 {
+            sums[lane] += four[lane];
         }
     }
+    sums.iter().sum::<f64>() + rest
+}
 
-    /// Drops blocks with more than `limit` set bits.
-    fn cut(&mut self, limit: usize) {
-        let end = self.band.end.min(limit + 1).max(self.band.start);
-        self.chances[end..self.band.end].fill(0.0);
-        self.band.end = end;
-    }
-
-    fn clear(&mut self) {
-        self.chances[self.band.clone()].fill(0.0);
-        self.band = 0..0;
-    }
-
-    /// Adds the share `share` of all blocks of `other`.
-    fn take(&mut self, other: &Self, share: f64) {
-        let band = other.band.clone();
-        let pairs = self.chances[band.clone()].iter_mut().zip(&other.chances[band.clone()]);
-        pairs.for_each(|(mine, p)| *mine += p * share);
-        self.widen(&band);
-    }
-
-    /// Adds a share of the blocks of `other` that depends on s.
-    fn take_by(&mut self, other: &Self, shares: &[f64]) {
-        let band = other.band.clone();
-        let theirs = other.chances[band.clone()].iter().zip(&shares[band.clone()]);
-        let pairs = self.chances[band.clone()].iter_mut().zip(theirs);
-        pairs.for_each(|(mine, (p, share))| *mine += p * share);
-        self.widen(&band);
-    }
-
-    /// Keeps a share of the blocks that depends on s.
-    fn keep(&mut self, shares: impl Iterator<Item = f64>) {
-        let shares = shares.skip(self.band.start);
-        let pairs = self.chances[self.band.clone()].iter_mut().zip(shares);
-        pairs.for_each(|(p, share)| *p *= share);
-    }
-
-    /// Lets every block take a key that it does not hold, and writes the result to `out`, which
-    /// must be empty.
-    fn thrown(&self, throws: &Throws, out: &mut Self) {
-        if self.is_none() {
-            return;
+/// In four sums, so that no addition waits for the one before.
+fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
+    let (fours, others) = (a.chunks_exact(4), b.chunks_exact(4));
+    let rest: f64 = fours.remainder().iter().zip(others.remainder()).map(|(a, b)| a * b).sum();
+    let mut sums = [0.0; 4];
+    for (a, b) in fours.zip(others) {
+        for lane in 0..4 {
+            sums[lane] += a[lane] * b[lane];
         }
-        let end = (self.band.end + throws.rows.len() - 1).min(out.chances.len());
-        throws.add(&self.chances, self.band.clone(), &mut out.chances);
-        out.band = (self.band.start + 1).min(end)..end;
-        out.trim();
     }
+    sums.iter().sum::<f64>() + rest
 }
 
 /// What the next key meets at a block to which a keys have come, for a = 0, 1, ... The last values
 /// hold for every greater a.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Profile(Vec<Met>);
+pub(super) struct Profile {
+    met: Vec<Met>,
+    /// The first a after which a block may refuse.
+    first: usize,
+    /// What has been computed of one table with several choices.
+    pub(super) looks: RefCell<Vec<Looks>>,
+}
 
 /// What a key meets at a block.
 #[derive(Clone, Copy, Debug)]
@@ -223,65 +317,86 @@ impl Profile {
         let mut profile = Self::default();
         match layout.rule {
             Rule::Counter => profile.fill_by_counter(layout, throws, most),
-            Rule::Ones => profile.fill_by_ones(throws, layout.threshold, most),
-            Rule::Least => profile.fill_by_ones(throws, layout.block, most),
+            Rule::Ones => profile.fill_by_ones(layout.block, throws, layout.threshold, most),
+            Rule::Least => profile.fill_by_ones(layout.block, throws, layout.block, most),
         }
         profile
     }
 
     fn push(&mut self, found: f64, square: f64, refused: f64) {
-        let passed = self.0.last().map_or(0.0, |before| before.passed + before.refused);
-        self.0.push(Met { found, square, refused, passed });
+        let passed = self.met.last().map_or(0.0, |before| before.passed + before.refused);
+        if self.first == self.met.len() && refused + passed < NEGLIGIBLE {
+            self.first += 1;
+        }
+        self.met.push(Met { found, square, refused, passed });
     }
 
     fn fill_by_counter(&mut self, layout: &Layout, throws: &Throws, most: usize) {
-        let (bits, h) = (throws.bits, layout.threshold as usize);
+        let (bits, h) = (layout.key_bits(), layout.threshold as usize);
         let coin = layout.coin as f64 / ONE as f64;
-        let held = throws.held();
-        let squares: Vec<f64> = held.iter().map(|held| held * held).collect();
-        // Blocks below the threshold for each e, at it, and above it.
+        let Throws { held, squares, .. } = throws;
+        // Blocks below the threshold for each e, and at it.
         let mut open = vec![Law::empty(bits)];
-        let (mut waiting, mut full) = (Law::none(bits), Law::none(bits));
-        let mut spare = Law::none(bits);
+        let (mut waiting, mut spare) = (Law::none(bits), Law::none(bits));
+        // Blocks above the threshold change no more. So sums suffice: of them, of the chances that
+        // they hold a key, and of their squares. The last two are means after a key that was not
+        // held before.
+        let mut full = [0.0; 3];
+        let mut last: Option<[Vec<f64>; 2]> = None;
+        let mut stay = Vec::new();
+        let mut seen = Vec::new();
         for a in 0..=most {
             if let Some(reached) = a.checked_sub(h).and_then(|e| open.get_mut(e)) {
-                waiting.take(reached, 1.0);
+                waiting.take(reached);
                 reached.clear();
             }
-            let below = || open.iter().filter(|law| !law.is_none());
-            let ends = || [&waiting, &full].into_iter();
-            let found = |law: &Law| law.mean(held);
-            let refused = |law: &Law| law.sum() - found(law);
-            self.push(
-                below().chain(ends()).map(found).sum(),
-                below().chain(ends()).map(|law| law.mean(&squares)).sum(),
-                (1.0 - coin) * refused(&waiting) + refused(&full),
-            );
-            if below().next().is_none() && (coin == 0.0 || waiting.sum() < RARE) {
-                break;
+            waiting.seen(held, &mut seen);
+            let (blocks, finds) = (waiting.sum(), sum(&seen));
+            let mut found = finds + full[1];
+            let mut square = sum_of_products(&seen, &held[waiting.band.clone()]) + full[2];
+            let refused = (1.0 - coin) * (blocks - finds) + full[0] - full[1];
+            let done = open.iter().all(Law::is_none) && (coin == 0.0 || blocks < RARE);
+            if coin > 0.0 && !waiting.is_none() {
+                let [after, square_after] = last.get_or_insert_with(|| {
+                    let start = waiting.band.start;
+                    stay = held.iter().map(|held| 1.0 - coin * (1.0 - held)).collect();
+                    [held, squares].map(|of| {
+                        let mut after = throws.mean_after(of, start);
+                        let known = after.iter_mut().zip(of).zip(held);
+                        known.for_each(|((after, of), held)| *after -= of * held);
+                        after
+                    })
+                });
+                full[0] += coin * (blocks - finds);
+                full[1] += coin * waiting.mean(after);
+                full[2] += coin * waiting.mean(square_after);
+                let band = waiting.band.clone();
+                let pairs = waiting.shares_mut().iter_mut().zip(&stay[band]);
+                pairs.for_each(|(p, stay)| *p *= stay);
             }
-            waiting.thrown(throws, &mut spare);
-            full.take(&spare, coin);
-            spare.clear();
-            waiting.keep(held.iter().map(|held| 1.0 - coin * (1.0 - held)));
             for e in (0..open.len()).rev() {
                 if open[e].is_none() {
                     continue;
                 }
+                let band = open[e].band.clone();
+                open[e].seen(held, &mut seen);
+                let finds = sum(&seen);
+                found += finds;
+                square += sum_of_products(&seen, &held[band.clone()]);
+                open[e].throw(throws, bits as usize, &mut spare);
                 // A counter that never reaches the threshold need not be followed.
-                let counts = h <= most && (e + 1 < open.len() || open[e].mean(held) > RARE);
-                open[e].thrown(throws, &mut spare);
-                let before = core::mem::replace(&mut open[e], spare);
-                if counts {
+                if h <= most && (e + 1 < open.len() || finds > RARE) {
                     if e + 1 == open.len() {
                         open.push(Law::none(bits));
                     }
-                    open[e + 1].take_by(&before, held);
-                } else {
-                    open[e].take_by(&before, held);
+                    // What was held counts one key less.
+                    open[e].lose(&seen, band.start);
+                    open[e + 1].gain(&seen, 1.0, band);
                 }
-                spare = before;
-                spare.clear();
+            }
+            self.push(found, square, refused);
+            if done {
+                break;
             }
         }
     }
@@ -336,27 +451,35 @@ impl Profile {
         profile
     }
 
-    fn fill_by_ones(&mut self, throws: &Throws, limit: u32, most: usize) {
-        let held = throws.held();
-        let squares: Vec<f64> = held.iter().map(|held| held * held).collect();
+    fn fill_by_ones(&mut self, bits: u32, throws: &Throws, limit: u32, most: usize) {
+        let Throws { held, squares, .. } = throws;
         let refusals = throws.refusals(limit);
-        let mut law = Law::empty(throws.bits);
-        let mut spare = Law::none(throws.bits);
+        let mut law = Law::empty(bits);
+        let (mut spare, mut refused) = (Law::none(bits), Vec::new());
         for _ in 0..=most {
-            self.push(law.mean(held), law.mean(&squares), law.mean(&refusals));
-            law.thrown(throws, &mut spare);
-            spare.cut(limit as usize);
-            law.keep(held.iter().zip(&refusals).map(|(held, refused)| held + refused));
-            law.take(&spare, 1.0);
-            law.trim();
-            spare.clear();
+            self.push(law.mean(held), law.mean(squares), law.mean(&refusals));
+            let band = law.band.clone();
+            law.seen(&refusals, &mut refused);
+            law.throw(throws, limit as usize, &mut spare);
+            law.gain(&refused, 1.0, band);
+            law.trim(NEGLIGIBLE);
         }
+    }
+
+    /// For how many a there are values.
+    pub(super) fn len(&self) -> usize {
+        self.met.len()
+    }
+
+    /// The first a after which a block may refuse a key; beyond the last if none does.
+    pub(super) fn first(&self) -> usize {
+        self.first
     }
 
     /// The values after `a` keys.
     pub(super) fn at(&self, a: usize) -> Met {
-        let i = a.min(self.0.len() - 1);
-        let met = self.0[i];
+        let i = a.min(self.met.len() - 1);
+        let met = self.met[i];
         Met { passed: met.passed + (a - i) as f64 * met.refused, ..met }
     }
 }

@@ -20,14 +20,14 @@
 use alloc::vec::Vec;
 
 use super::chain::Profile;
+use super::model;
 use super::params::Layout;
-use crate::math::ode::rk4;
 use crate::math::tail::binomial_pmf;
 
 /// Loads that are more than this many standard deviations above the mean are ignored.
-const REACH: f64 = 8.0;
+const REACH: f64 = 7.0;
 /// Weights below this are left out.
-const NEGLIGIBLE: f64 = 1e-15;
+const NEGLIGIBLE: f64 = 1e-13;
 
 /// The most keys that come to a block when `x` come on average.
 pub(super) fn most_arrivals(x: f64) -> usize {
@@ -38,16 +38,86 @@ impl Profile {
     /// The chance that a block refuses a key after `x` of `n` keys came to it on average.
     fn refused(&self, n: u64, x: f64) -> f64 {
         let mut sum = 0.0;
-        for_arrivals(n, x, |weight, a| sum += weight * self.at(a).refused);
+        for_arrivals(n, x, self.first(), |weight, a| sum += weight * self.at(a).refused);
         sum
     }
 
     /// The share of `n` keys that blocks refuse while the keys come, `x` to a block on average.
     pub(super) fn refused_share(&self, n: u64, x: f64) -> f64 {
         let mut sum = 0.0;
-        for_arrivals(n, x, |weight, a| sum += weight * self.at(a).passed);
+        for_arrivals(n, x, self.first(), |weight, a| sum += weight * self.at(a).passed);
         sum / x
     }
+
+    /// How many of `n` keys have come to a block when there are `per_block` keys for each, and how
+    /// many the list has for each, if keys have `choices` blocks of one table.
+    ///
+    /// A key comes to 1 + q + ... + q^(d-1) blocks while blocks refuse a share q, and q depends on
+    /// the keys that have come. So the keys are an integral over those that have come: d(keys) =
+    /// d(come) / (1 + ... + q^(d-1)).
+    fn looks(&self, n: u64, choices: u32, per_block: f64) -> (f64, f64) {
+        let after = |Looks { come, keys, list }: Looks, way: f64| {
+            let half = 0.5 * way;
+            let mut next = Looks { come: come + way, keys, list };
+            for (node, weight) in [-1.0, 1.0]
+                .into_iter()
+                .flat_map(|side| RULE.map(|(node, weight)| (side * node, weight)))
+            {
+                let q = self.refused(n, come + half * (1.0 + node));
+                let share = half * weight / model::powers(q, choices);
+                next.keys += share;
+                next.list += share * libm::pow(q, choices.into());
+            }
+            next
+        };
+        let mut known = self.looks.borrow_mut();
+        let first = self.first() as f64;
+        if known.is_empty() {
+            // Up to here blocks refuse nothing.
+            let come = (first - REACH * libm::sqrt(first)).max(0.0);
+            known.push(Looks { come, keys: come, list: 0.0 });
+        }
+        while known.last().is_some_and(|last| last.keys < per_block) {
+            let last = known[known.len() - 1];
+            // Nothing changes beyond the last value, and one step can be of any length.
+            let constant = last.come - REACH * libm::sqrt(last.come) > self.len() as f64;
+            let rest = f64::from(choices) * (per_block - last.keys) + 1.0;
+            let way = libm::sqrt(last.come.max(first)).max(1.0);
+            known.push(after(last, if constant { rest } else { way }));
+        }
+        let panel = known.partition_point(|looks| looks.keys < per_block);
+        let Some(low) = panel.checked_sub(1).map(|below| known[below]) else {
+            return (per_block, 0.0);
+        };
+        let high = known[panel];
+        let mut way = (high.come - low.come) * (per_block - low.keys) / (high.keys - low.keys);
+        let mut here = after(low, way);
+        for _ in 0..6 {
+            let off = per_block - here.keys;
+            if libm::fabs(off) < 1e-9 * per_block {
+                break;
+            }
+            way += off * model::powers(self.refused(n, here.come), choices);
+            here = after(low, way);
+        }
+        (here.come, here.list)
+    }
+}
+
+/// Positive nodes and weights of the four-point rule of Gauss and Legendre on [-1, 1]. Over one
+/// standard deviation of the keys that come to a block, rates are off by less than 1e-6.
+const RULE: [(f64, f64); 2] =
+    [(0.3399810435848563, 0.6521451548625461), (0.8611363115940526, 0.3478548451374538)];
+
+/// Where one table is that fills, all for each block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looks {
+    /// Keys that have come, some of them to be refused.
+    come: f64,
+    /// Keys.
+    keys: f64,
+    /// Keys that all their blocks have refused.
+    list: f64,
 }
 
 /// Something about the blocks of one table.
@@ -74,7 +144,7 @@ impl Stage {
     fn new(profile: &Profile, n: u64, x: f64) -> Self {
         let (mut all, mut keys, mut squares) = (0.0, 0.0, 0.0);
         let [mut found, mut refused, mut passed] = [Sums::default(); 3];
-        for_arrivals(n, x, |weight, a| {
+        for_arrivals(n, x, 0, |weight, a| {
             let met = profile.at(a);
             let a = a as f64;
             all += weight;
@@ -113,14 +183,16 @@ impl Sums {
     }
 }
 
-/// Calls `each` with every number of keys that may have come to a block, and with its chance.
-fn for_arrivals(n: u64, x: f64, mut each: impl FnMut(f64, usize)) {
+/// Calls `each` with every number of keys, `from` or more, that may have come to a block, and with
+/// its chance.
+fn for_arrivals(n: u64, x: f64, from: usize, mut each: impl FnMut(f64, usize)) {
     if x >= n as f64 || x > 1e4 {
         // Either all keys come to the block, or the number is so large that its variation does not
         // matter.
         return each(1.0, libm::round(x) as usize);
     }
-    let (p, mode) = (x / n as f64, x as u64);
+    let (p, from) = (x / n as f64, from as u64);
+    let mode = from.max(x as u64);
     let peak = binomial_pmf(n, p, mode);
     let odds = p / (1.0 - p);
     let mut weight = peak;
@@ -132,7 +204,7 @@ fn for_arrivals(n: u64, x: f64, mut each: impl FnMut(f64, usize)) {
         weight *= odds * (n - a) as f64 / (a + 1) as f64;
     }
     weight = peak;
-    for a in (1..=mode).rev() {
+    for a in (from + 1..=mode).rev() {
         weight *= a as f64 / (odds * (n - a + 1) as f64);
         if weight < NEGLIGIBLE {
             break;
@@ -201,29 +273,18 @@ pub(super) fn forecast(layout: &Layout, profile: &Profile, keys: u64) -> Forecas
     }
 }
 
-/// The forecast for several choices in one table. A key looks at 1 + q + ... + q^(d-1) blocks
-/// while blocks refuse a share q.
+/// The forecast for several choices in one table.
 fn one_table(layout: &Layout, profile: &Profile, keys: u64) -> Forecast {
-    /// The error falls with the fourth power of this number, and is 1e-7 here.
-    const STEPS: usize = 20;
     let (size, d) = (layout.blocks as f64, layout.choices);
     let per_block = keys as f64 / size;
     // Any number far above the mean serves here.
     let trials = keys.saturating_mul(4);
-    let series = |q: f64| super::model::powers(q, d);
-    // Looks for each block, and keys for the list for each block, as functions of the keys per
-    // block.
-    let mut state = [0.0, 0.0];
-    let derivative = |_: f64, state: &[f64], slope: &mut [f64]| {
-        let q = profile.refused(trials, state[0]);
-        slope[0] = series(q);
-        slope[1] = libm::pow(q, d.into());
-    };
-    rk4(derivative, &mut state, 0.0, per_block, STEPS);
-    let stage = Stage::new(profile, trials, state[0]);
-    let insert = if keys > 0 { state[0] / per_block } else { 1.0 };
+    let series = |q: f64| model::powers(q, d);
+    let (come, list) = profile.looks(trials, d, per_block);
+    let stage = Stage::new(profile, trials, come);
+    let insert = if keys > 0 { come / per_block } else { 1.0 };
     let rate = stage.found.mean * series(stage.refused.mean);
-    let list = state[1] * size;
+    let list = list * size;
     Forecast {
         rate,
         spread: if rate > 0.0 {

@@ -12,70 +12,120 @@
 //! holds the key by mistake. This gives the pace at which keys come, and v'(s) follows from k
 //! throws for each key. The rate is A + (1 - A) A with A = sum v(s) phi(s).
 
-use alloc::vec;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use super::chain::Throws;
+use super::chain::{Law, Throws};
 use super::params::Layout;
 use super::profile::Forecast;
 use crate::math::occupancy::variance_occupied;
-use crate::math::ode::rk4;
 
-/// Steps for each key per block, and the fewest steps in all. With these the rate is accurate to
-/// 1e-5.
-const STEPS_PER_KEY: f64 = 4.0;
-const LEAST_STEPS: f64 = 32.0;
-/// Shares of blocks below this are left out.
-const NEGLIGIBLE: f64 = 1e-18;
+/// Keys for each block in a whole step. With this the rate is accurate to 1e-4; steps above 0.69
+/// would not be stable.
+const STEP: f64 = 0.5;
+/// Shares of nearly empty blocks below this are left out: they hold no absent key.
+const RARE: f64 = 1e-9;
 
 /// The blocks of a filter as it fills.
+#[derive(Clone, Debug)]
 pub(super) struct Filling {
     bits: u32,
     hashes: u32,
-    throws: Throws,
-    /// v, then the integral over t of the chance that the second choice is emptier.
-    state: Vec<f64>,
+    throws: Rc<Throws>,
+    /// v.
+    law: Law,
+    /// The integral over t of the chance that the second choice is emptier.
+    second: f64,
     per_block: f64,
+    scratch: Scratch,
+}
+
+/// What a step needs, kept from one to the next.
+#[derive(Clone, Debug)]
+struct Scratch {
+    total: Law,
+    probe: Law,
+    taken: Law,
+    spare: Law,
+    thrown: Vec<f64>,
 }
 
 impl Filling {
     pub(super) fn new(layout: &Layout) -> Self {
         let (bits, hashes) = (layout.block, layout.hashes);
-        let mut state = vec![0.0; bits as usize + 2];
-        state[0] = 1.0;
-        Self { bits, hashes, throws: Throws::new(bits, hashes), state, per_block: 0.0 }
+        let throws = Rc::new(Throws::new(bits, hashes));
+        let none = || Law::none(bits);
+        let [total, probe, taken, spare] = [none(), none(), none(), none()];
+        let scratch = Scratch { total, probe, taken, spare, thrown: Vec::new() };
+        Self { bits, hashes, throws, law: Law::empty(bits), second: 0.0, per_block: 0.0, scratch }
     }
 
-    /// Fills the blocks until there are `per_block` keys for each.
+    /// Keys for each block so far.
+    pub(super) fn per_block(&self) -> f64 {
+        self.per_block
+    }
+
+    /// The rate, without the chance of equal digests.
+    pub(super) fn rate(&self) -> f64 {
+        let found = self.law.mean(self.throws.held());
+        found * (2.0 - found)
+    }
+
+    /// Fills the blocks by a whole step.
+    pub(super) fn advance_by_step(&mut self) {
+        self.advance(self.per_block + STEP);
+    }
+
+    /// Fills the blocks until there are `per_block` keys for each, in whole steps and a last one
+    /// that may be shorter.
     pub(super) fn advance(&mut self, per_block: f64) {
         // After eight throws for each bit, a block seems to hold every key, and nothing changes
         // any more.
         let per_block = per_block.min(8.0 * f64::from(self.bits) / f64::from(self.hashes));
-        let way = per_block - self.per_block;
-        let steps = libm::ceil((STEPS_PER_KEY * way).max(LEAST_STEPS * way / per_block.max(1e-9)));
-        let (throws, held) = (&self.throws, self.throws.held());
-        let last = self.bits as usize + 1;
-        let mut thrown = vec![0.0; last];
-        let derivative = |_: f64, state: &[f64], slope: &mut [f64]| {
-            let law = &state[..last];
+        while self.per_block < per_block {
+            let way = (per_block - self.per_block).min(STEP);
+            self.step(way);
+            self.per_block += way;
+        }
+    }
+
+    /// One step of the classic Runge-Kutta method, over the states that have blocks.
+    fn step(&mut self, way: f64) {
+        // For each slope: how far the next probe goes along it, and its weight.
+        let stages =
+            [(0.5 * way, way / 6.0), (0.5 * way, way / 3.0), (way, way / 3.0), (0.0, way / 6.0)];
+        let Scratch { total, probe, taken, spare, thrown } = &mut self.scratch;
+        for law in [&mut *total, &mut *probe] {
+            law.clear();
+            law.gain(self.law.shares(), 1.0, self.law.band());
+        }
+        for (reach, weight) in stages {
+            let band = probe.band();
+            let held = &self.throws.held()[band.clone()];
+            thrown.clear();
+            thrown.resize(held.len(), 0.0);
             // The share of blocks that are fuller and do not hold the key.
             let mut fuller = 0.0;
             let mut second = 0.0;
-            for s in (0..last).rev() {
-                let open = law[s] * (1.0 - held[s]);
-                thrown[s] = law[s] * (2.0 * fuller + open);
-                slope[s] = -thrown[s] * (1.0 - held[s]);
-                second += law[s] * fuller;
+            for ((thrown, p), held) in thrown.iter_mut().zip(probe.shares()).zip(held).rev() {
+                let open = p * (1.0 - held);
+                *thrown = p * (2.0 * fuller + open);
+                second += p * fuller;
                 fuller += open;
             }
-            let counts = |p: &f64| p.abs() > NEGLIGIBLE;
-            let low = thrown.iter().position(counts).unwrap_or(0);
-            let high = thrown.iter().rposition(counts).unwrap_or(0);
-            throws.add(&thrown, low..high + 1, &mut slope[..last]);
-            slope[last] = second;
-        };
-        rk4(derivative, &mut self.state, self.per_block, per_block, steps as usize);
-        self.per_block = per_block;
+            self.second += weight * second;
+            taken.gain(thrown, 1.0, band.clone());
+            taken.throw(&self.throws, self.bits as usize, spare);
+            probe.clear();
+            probe.gain(self.law.shares(), 1.0, self.law.band());
+            for (law, length) in [(&mut *total, weight), (&mut *probe, reach)] {
+                law.gain(thrown, -length, band.clone());
+                law.gain(taken.shares(), length, taken.band());
+            }
+            taken.clear();
+        }
+        total.trim(RARE);
+        core::mem::swap(&mut self.law, total);
     }
 
     /// Three numbers: the chance that a block holds the bits of an absent key; how much it rises
@@ -83,8 +133,9 @@ impl Filling {
     fn found(&self) -> (f64, f64, f64) {
         let (mut mean, mut found, mut square) = (0.0, 0.0, 0.0);
         let (mut bits_square, mut both) = (0.0, 0.0);
-        let law = self.state.iter().zip(self.throws.held());
-        for (s, (p, held)) in law.enumerate() {
+        let band = self.law.band();
+        let held = &self.throws.held()[band.clone()];
+        for (s, (p, held)) in band.zip(self.law.shares().iter().zip(held)) {
             let s = s as f64;
             mean += p * s;
             found += p * held;
@@ -108,7 +159,7 @@ impl Filling {
         let all = variance_occupied(bits, libm::round(keys * f64::from(self.hashes)) as u64);
         let each = variance + slope * slope * all / blocks as f64;
         let deviation = libm::sqrt(each / blocks as f64) * 2.0 * (1.0 - found);
-        let second = self.state[self.bits as usize + 1] / self.per_block.max(1e-9);
+        let second = self.second / self.per_block.max(1e-9);
         Forecast {
             rate,
             spread: if rate > 0.0 { deviation / rate } else { 0.0 },

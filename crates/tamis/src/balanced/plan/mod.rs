@@ -8,6 +8,7 @@
 //! threshold by golden sections. With few blocks there is nothing to balance, and blocks never
 //! refuse.
 
+mod rule;
 mod search;
 
 use alloc::collections::BTreeMap;
@@ -85,6 +86,9 @@ struct Planner {
 /// The params for a goal.
 pub(super) fn plan<S: Scheme>(goal: &Goal) -> Result<BalancedParams<S>, PlanError> {
     let planner = Planner::new::<S>(goal)?;
+    if let Some(params) = planner.by_rule::<S>() {
+        return Ok(params);
+    }
     let kind = S::KIND.name();
     // The search uses sketches, which are some per cent off. So what it found is computed exactly,
     // and compared with blocks that never refuse.
