@@ -37,8 +37,9 @@ const REFUSING: f64 = 8.4;
 const LIST_BLOCKS: f64 = 1500.0;
 /// Parts of the best limit that are tried with two choices.
 const LOWER: &[f64] = &[1.0, 0.96, 0.92];
-/// How many more keys than expected for each block are followed.
-const SLACK: f64 = 1.05;
+/// How many more keys than expected for each block are followed, with one choice and with several:
+/// then they depend on what is refused.
+const SLACK: (f64, f64) = (1.05, 1.2);
 /// How much below the rate asked for plans are, so that rounding lifts no prediction above it.
 const MARGIN: f64 = 1e-7;
 /// From this many blocks on, the fewest are not looked for one by one.
@@ -68,16 +69,15 @@ impl Planner {
             _ => 3,
         };
         // With few blocks a lower limit makes the last subtable large enough, or it is left out.
-        let mut tried = (1..=choices.min(S::MOST_CHOICES)).rev().flat_map(|choices| {
-            let best = self.refusing::<S>(digits, choices);
+        let tried = (1..=choices.min(S::MOST_CHOICES)).rev().flat_map(|choices| {
             let lower = if choices == 2 { LOWER } else { &[1.0] };
-            lower.iter().map(move |part| Shape { limit: best.limit * part, ..best })
+            lower.iter().map(move |part| self.refusing::<S>(digits, choices, *part))
         });
-        let shape = tried.find(|shape| {
+        let mut large = tried.filter(|shape| {
             let share = libm::pow(self.refused::<S>(*shape, digits), f64::from(shape.choices - 1));
             S::SHARED || share * blocks >= SMALL_SUBTABLE as f64 || shape.choices == 1
-        })?;
-        let refusing = self.sized_by_rule::<S>(shape, digits, asked)?;
+        });
+        let refusing = large.find_map(|shape| self.sized_by_rule::<S>(shape, digits, asked))?;
         // Of few blocks the list would take a large part.
         let other = if blocks < LIST_BLOCKS { open() } else { None };
         let bits = |params: &BalancedParams<S>| held_bits(params, params.layout().list);
@@ -102,7 +102,7 @@ impl Planner {
     fn open<S: Scheme>(&self, digits: f64) -> Shape {
         let few_bits = 8.0 + 0.68 * (digits - 8.5);
         let hashes = if digits < 8.0 { 0.95 * digits + 0.2 } else { few_bits };
-        let most = (most_arrivals(SLACK * load(digits)) as u64).min(self.keys);
+        let most = (most_arrivals(SLACK.0 * load(digits)) as u64).min(self.keys);
         let limit = match S::RULE {
             // As much as a counter holds.
             Rule::Counter => (most + 2).next_power_of_two() - 2,
@@ -111,8 +111,8 @@ impl Planner {
         Shape { hashes: whole(hashes), choices: 1, limit: limit as f64 }
     }
 
-    /// A shape whose blocks refuse some keys.
-    fn refusing<S: Scheme>(&self, digits: f64, choices: u32) -> Shape {
+    /// A shape whose blocks refuse some keys, with this part of the best limit.
+    fn refusing<S: Scheme>(&self, digits: f64, choices: u32, part: f64) -> Shape {
         let beyond = |start: f64, length: f64| libm::exp((start - digits) / length);
         let (more, keys) = match choices {
             1 => (-0.9, 355.0 + 145.0 * beyond(10.0, 4.5)),
@@ -120,7 +120,7 @@ impl Planner {
             _ if S::SHARED => (0.05 * (digits - 18.0), 336.0 + 50.0 * beyond(11.0, 3.5)),
             _ => (0.75, 329.0),
         };
-        let (hashes, keys) = (whole(digits + more), keys / digits);
+        let (hashes, keys) = (whole(digits + more), part * keys / digits);
         let limit = match S::RULE {
             Rule::Counter => keys,
             // The bits that these keys set, and half of those of one more.
@@ -160,8 +160,7 @@ impl Planner {
         let first = self.params::<S>(shape, shape.choices.into(), 0, 0)?;
         let layout = first.layout();
         let throws = Throws::new(layout.key_bits(), layout.hashes);
-        // Where there are choices, the keys that come depend on what is refused.
-        let slack = if shape.choices > 1 { SLACK * SLACK } else { SLACK };
+        let slack = if shape.choices > 1 { SLACK.1 } else { SLACK.0 };
         let looks = model::powers(self.refused::<S>(shape, digits), shape.choices);
         let most = most_arrivals(slack * load(digits) * looks);
         let profile = Profile::new(layout, &throws, most);
