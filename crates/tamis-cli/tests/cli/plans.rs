@@ -44,7 +44,7 @@ fn plans_keep_to_needs_and_limits() {
     let goal = ["plan", "--keys", "100k", "--rate", "0.1%", "--json"];
     let with = |more: &[&str]| folder.json(&[&goal[..], more].concat());
     let removing = with(&["--ops", "insert,remove"]);
-    assert_eq!((removing[0]["kind"].as_str(), removing[6].is_null()), (Some("blocked-rank"), true));
+    assert_eq!((removing[0]["kind"].as_str(), removing[7].is_null()), (Some("blocked-rank"), true));
     let limited = with(&["--max-blocks", "1.2", "--max-bits-per-key", "16", "--churn", "1%"]);
     for plan in limited.as_array().expect("an array") {
         assert!(plan["predicted"]["blocks_per_hit"].as_f64() <= Some(1.2));

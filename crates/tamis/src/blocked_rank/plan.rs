@@ -10,7 +10,7 @@ use super::shape::{LEAST_WORDS, MAX_WIDTH, Shape};
 use super::table::OWN_BITS;
 use crate::entry::Overflow;
 use crate::math::occupancy::power_spread;
-use crate::math::solve::{bisect, first_true};
+use crate::math::solve::first_true;
 use crate::rank_indexed::model::rate_of;
 use crate::spec::{Goal, InvalidParam, Kind, PlanError, Prediction, Size, narrow};
 
@@ -329,46 +329,32 @@ impl Search {
         cut.build(enough.unwrap_or(number), keys, value)
     }
 
-    /// The most identities in `bits` bits for each key.
+    /// The least rate in `bits` bits for each key, all that is behind included. (Where blocks are
+    /// fixed they take what they take.)
     fn for_bits(&self, bits: f64) -> Result<BlockedRankParams, PlanError> {
-        let &Self { kind, keys, value, blocks, .. } = self;
-        let mut best: Option<(f64, Cut, u64)> = None;
-        let mut least = f64::INFINITY;
-        let ratios = [0.7, 0.9, 1.1, 1.3, 1.5];
-        let pairs = self.widths().flat_map(|width| ratios.map(|ratio| (width, ratio)));
-        for cut in pairs.flat_map(|(width, ratio)| self.cuts(width, ratio)) {
-            least = least.min(cut.bits(cut.load));
-            let number = match blocks {
-                Some(blocks) => blocks as f64,
-                None if cut.bits(cut.load) > bits => continue,
-                None => {
-                    let excess = |load: f64| cut.bits(load) - bits;
-                    let load = bisect(excess, cut.load / 1e6, cut.load, 1e-3).unwrap_or(cut.load);
-                    libm::floor(keys as f64 / load).max(1.0)
-                }
-            };
-            let identities = number * cut.per_block();
-            let fits =
-                keys as f64 / number <= cut.load * 1.0001 && identities <= MAX_UNIVERSE as f64;
-            if fits && best.is_none_or(|(most, ..)| identities > most) {
-                best = Some((identities, cut, number as u64));
+        let held = |params: &BlockedRankParams| predict(params, self.keys).bits_per_key;
+        let fits = |params: &BlockedRankParams| self.blocks.is_some() || held(params) <= bits;
+        let plan = |digits: f64| self.for_rate(libm::exp2(-digits));
+        let (mut low, mut high) = DIGITS;
+        let mut best = plan(low)?;
+        if !fits(&best) {
+            let least = held(&best);
+            return Err(PlanError::TooFewBits { kind: self.kind, asked: bits, least });
+        }
+        while high - low > 1e-3 {
+            let digits = 0.5 * (low + high);
+            match plan(digits).ok().filter(fits) {
+                Some(params) => (low, best) = (digits, params),
+                None => high = digits,
             }
         }
-        let too_few = PlanError::TooFewBits { kind, asked: bits, least };
-        let (_, cut, mut number) = best.ok_or_else(|| too_few.clone())?;
-        // The size of the back table was an estimate; blocks are dropped until all of it fits.
-        let block_bits = f64::from(64 * self.words);
-        while number > 0 {
-            let params = cut.build(number, keys, value)?;
-            let excess = predict(&params, keys).bits_per_key - bits;
-            if excess <= 0.0 || blocks.is_some() {
-                return Ok(params);
-            }
-            number = number.saturating_sub(libm::ceil(excess * keys as f64 / block_bits) as u64);
-        }
-        Err(too_few)
+        Ok(best)
     }
 }
+
+/// The rates that are tried for a number of bits, as -log2: from a half to less than the widest
+/// fingerprints have.
+const DIGITS: (f64, f64) = (1.0, 27.0);
 
 /// Predictions are made for no more entries of the list; no memory holds as many.
 const MOST_LISTED: f64 = (1_u64 << 50) as f64;
