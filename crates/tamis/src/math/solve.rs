@@ -4,7 +4,8 @@
 /// last bit if `tolerance` is 0.
 ///
 /// `None` if the bounds are not finite or not in order, if `f` has the same sign at both, or if
-/// `f` returns NaN.
+/// `f` returns NaN. (The report and the tests use it.)
+#[cfg(feature = "internals")]
 pub fn bisect(
     mut f: impl FnMut(f64) -> f64,
     mut low: f64,
