@@ -19,4 +19,5 @@ mod plans;
 mod reports;
 mod squid;
 mod tool;
+mod transfer;
 mod verbs;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tamis::{
-    Absent, AnyFilter, AnyParams, Count, Delta, Digest, Effort, Filter, Goal, Hasher, Insert, Kind,
-    Label, Limits, Operation, Sharded, SharedBytes,
+    Absent, AnyFilter, AnyParams, Count, Delta, Digest, Effort, Entry, Filter, Goal, Hasher,
+    Insert, Kind, Label, Limits, Operation, Sharded, SharedBytes,
 };
 use tamis_report::keys::KeyStream;
 use tamis_report::memory;
@@ -257,5 +257,31 @@ fn shards_keep_the_laws_of_what_they_hold() {
         let mut held = 0;
         all.for_each_shard(|shard| held += shard.footprint());
         assert!(all.footprint() >= held);
+    });
+}
+
+/// What is no list of entries of the layout is refused, not taken for something else.
+#[test]
+fn entries_that_a_layout_cannot_have_are_refused() {
+    for_every_kind(|case| {
+        let filter = case.filled();
+        let entries = filter.entries();
+        let (Some(universe), Some(&last)) = (filter.universe(), entries.last()) else { return };
+        let copy = AnyFilter::of_entries(case.params, case.label.hasher, entries.clone());
+        assert_eq!(copy.map(|copy| copy.content_id()), Some(filter.content_id()));
+        for more in [
+            Entry { identity: universe, ..last },
+            Entry { identity: u64::MAX, ..last },
+            Entry { value: filter.max_value() + 1, ..last },
+            Entry { value: u64::MAX, ..last },
+            last,
+            entries[0],
+        ] {
+            let entries = entries.iter().copied().chain([more]);
+            let made = AnyFilter::of_entries(case.params, case.label.hasher, entries);
+            assert!(made.is_none(), "{:?}: {more:?} of {universe}", case.kind);
+        }
+        let entries = entries.into_iter().map(|entry| Entry { count: 0, ..entry });
+        assert!(AnyFilter::of_entries(case.params, case.label.hasher, entries).is_none());
     });
 }

@@ -85,6 +85,30 @@ fn no_plan_is_out_of_all_proportion() {
     assert!(AnyParams::plan(Kind::BlockedRank, &fixed).is_ok());
 }
 
+/// From what a plan takes at a half on, every number of bits has one, and more bits never cost
+/// more than a hundredth of the rate.
+#[test]
+fn any_number_of_bits_is_used() {
+    for kind in [Kind::BlockedRank, Kind::BlockedMap] {
+        for keys in [1, 100, 5000, 1_000_000] {
+            let least = AnyParams::plan(kind, &Goal::rate(keys, 0.5)).unwrap();
+            let least = least.predict(keys).bits_per_key;
+            let mut before = 1.0;
+            for step in 0..60 {
+                let bits = least * 1.001 + f64::from(step) * 0.7;
+                let params =
+                    AnyParams::plan(kind, &Goal::sized(keys, Size::BitsPerKey(bits))).unwrap();
+                let told = params.predict(keys);
+                assert!(told.bits_per_key <= bits, "{kind:?} {keys} {bits}: {told:?}");
+                assert!(told.rate <= 1.01 * before, "{kind:?} {keys} {bits}: {told:?}");
+                before = told.rate;
+            }
+            let few = AnyParams::plan(kind, &Goal::sized(keys, Size::BitsPerKey(0.99 * least)));
+            assert!(few.unwrap_err().to_string().contains("too few"), "{kind:?} {keys}");
+        }
+    }
+}
+
 /// Nanoseconds that this thread has been running; `None` on systems that do not tell.
 fn spent() -> Option<u64> {
     let spent = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;

@@ -39,12 +39,12 @@ impl MapTable {
     fn value(&self) -> u32 {
         self.pairs.params().front.value
     }
+}
 
-    /// An entry as one of pairs.
-    fn pair(&self, entry: Entry) -> Entry {
-        let Entry { identity, value, count } = entry;
-        Entry { identity: identity << self.value() | value, value: 0, count }
-    }
+/// An entry as one of pairs, with values of `bits` bits.
+fn pair(entry: Entry, bits: u32) -> Entry {
+    let Entry { identity, value, count } = entry;
+    Entry { identity: identity << bits | value, value: 0, count }
 }
 
 impl identities::Table for MapTable {
@@ -147,11 +147,11 @@ impl identities::Table for MapTable {
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), Full> {
-        self.pairs.add(self.pair(entry))
+        self.pairs.add(pair(entry, self.value()))
     }
 
     fn take(&mut self, entry: Entry) -> Result<(), Absent> {
-        self.pairs.take(self.pair(entry))
+        self.pairs.take(pair(entry, self.value()))
     }
 
     fn list_from(&self, part: u64, entries: &mut Vec<Entry>) -> Option<u64> {
@@ -166,11 +166,7 @@ impl identities::Table for MapTable {
 
     fn lay_out(&mut self, entries: impl Iterator<Item = Entry>) -> Result<(), Full> {
         let bits = self.value();
-        self.pairs.lay_out(entries.map(|Entry { identity, value, count }| Entry {
-            identity: identity << bits | value,
-            value: 0,
-            count,
-        }))
+        self.pairs.lay_out(entries.map(|entry| pair(entry, bits)))
     }
 
     fn clear(&mut self) {

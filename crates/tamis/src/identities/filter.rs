@@ -338,9 +338,17 @@ impl<T: Table> Stored for Identities<T> {
     }
 
     fn hold_entries(&mut self, entries: &mut dyn Iterator<Item = Entry>) -> bool {
-        let keys = &mut self.label.keys;
-        let entries = entries.inspect(|entry| *keys = keys.saturating_add(entry.count));
-        self.table.lay_out(entries).is_ok()
+        let (universe, most) = (T::universe(&self.table.params()), self.value_mask());
+        let (mut last, mut all_legal) = (None, true);
+        // What follows the first that is not legal has no place.
+        let entries = entries.take_while(|entry| {
+            let is_legal = entry.identity < universe && entry.value <= most && entry.count > 0;
+            all_legal = is_legal && last < Some(entry.key());
+            last = Some(entry.key());
+            self.label.keys = self.label.keys.saturating_add(entry.count);
+            all_legal
+        });
+        self.table.lay_out(entries).is_ok() && all_legal
     }
 
     fn largest_value(&self) -> u64 {

@@ -3,7 +3,10 @@
 //! A shape (bits of a key, choices, threshold and coin) fixes what happens at a block. The sizes
 //! of the subtables follow, because all subtables are to refuse the same share.
 //!
-//! So the search has three dimensions. All numbers of choices are tried. For each, the search
+//! Where nothing but a rate is asked for, a rule knows the shape (`rule.rs`), and only its size is
+//! computed. All other goals are searched for.
+//!
+//! The search has three dimensions. All numbers of choices are tried. For each, the search
 //! climbs from a guess to the best number of bits for a key. For each of these, it finds the
 //! threshold by golden sections. With few blocks there is nothing to balance, and blocks never
 //! refuse.
