@@ -197,6 +197,20 @@ impl Siblings {
         !is_own && head.contains(&format!("X-Cache: HIT from {name}"))
     }
 
+    /// Whether a Squid would ask `peers` others: those that answer and, with agents, whose digests
+    /// it has. Squid looks when it has a page to find; this one is not kept, so that all stays as
+    /// it is.
+    fn knows(&self, me: usize, peers: usize, never: &str) -> bool {
+        assert!(!self.ask(me, never));
+        let says = |page: &str, line: &str| {
+            let page = get(self.ports[me], &format!("/squid-internal-mgr/{page}"), "");
+            let (_, page) = page.expect("an answer");
+            String::from_utf8_lossy(&page).matches(line).count() >= peers
+        };
+        says("server_list", "Status     : Up")
+            && (self.by == By::Icp || says("peer_select", "usable: yes"))
+    }
+
     /// Puts a page into a cache; siblings are not asked.
     fn warm(&self, me: usize, url: &str) {
         get(self.ports[me], url, "X-Warm: yes\r\n").expect("an answer");
@@ -246,11 +260,18 @@ fn siblings_find_with_agents_what_they_find_with_icp() {
             agents.served(me, other).is_some_and(|digest| is_in(&digest, other))
         });
     }
-    // A Squid asks for digests when it first needs them: one a minute. This page is not kept, so
-    // that the digests stay as they are.
+    // A Squid asks for digests when it first needs them: one a minute.
     let (digests, begin) = (served(), Instant::now());
-    (0..count).for_each(|me| assert!(!agents.ask(me, &url("never", me))));
-    thread::sleep(Duration::from_secs(2 + 61 * (count as u64 - 2)));
+    let is_claimed = |page: &String| {
+        let key = PageKey::get(page);
+        digests.iter().flatten().any(|digest| digest.contains(key))
+    };
+    let never = (0..).map(|page| url("never", page)).find(|page| !is_claimed(page)).unwrap();
+    for (known, me) in (1..count).flat_map(|known| (0..count).map(move |me| (known, me))) {
+        for group in &groups {
+            wait_until("Squids know their siblings", || group.knows(me, known, &never));
+        }
+    }
     for (before, now) in digests.iter().flatten().zip(served().iter().flatten()) {
         assert_eq!(before.mask(), now.mask(), "Squid may have fetched another digest");
     }
