@@ -266,7 +266,7 @@ fn siblings_find_with_agents_what_they_find_with_icp() {
         let key = PageKey::get(page);
         digests.iter().flatten().any(|digest| digest.contains(key))
     };
-    let never = (0..).map(|page| url("never", page)).find(|page| !is_claimed(page)).unwrap();
+    let never = (0..PAGES).map(|page| url("never", page)).find(|page| !is_claimed(page)).unwrap();
     for (known, me) in (1..count).flat_map(|known| (0..count).map(move |me| (known, me))) {
         for group in &groups {
             wait_until("Squids know their siblings", || group.knows(me, known, &never));
