@@ -74,12 +74,28 @@ pub(super) trait Block {
     /// The occupied location of this rank.
     fn ranked(words: &[u64], shape: &Shape, rank: u32) -> Option<u32>;
 
-    /// Puts `print` at bit `at` into the run at `spot`; the cells from there on move up. If the
-    /// location has no run yet, it gets one. One cell must be free.
-    fn open(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, print: u64);
+    /// Puts `prints` at bit `at` into the run at `spot`; the cells from there on move up. If the
+    /// location has no run yet, it gets one. There must be room.
+    fn open(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, prints: Prints);
 
-    /// Removes the cell at bit `at` from the run at `spot`; those behind it move down.
-    fn close(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32);
+    /// Removes `count` cells, no more than a window has, from bit `at` on from the run at `spot`;
+    /// those behind them move down.
+    fn close(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, count: u32);
+}
+
+/// Fingerprints side by side, in order; no more than a window has, and at least one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prints {
+    pub(super) count: u32,
+    pub(super) bits: u64,
+}
+
+impl Prints {
+    /// A fingerprint alone.
+    #[inline(always)]
+    pub(super) fn one(print: u64) -> Self {
+        Self { count: 1, bits: print }
+    }
 }
 
 /// The bits from bit `at` on: at least 57, or all up to the end of the block, and zeros.
@@ -178,20 +194,24 @@ pub(super) enum Inserted {
     Behind,
 }
 
+/// Inserts fingerprints into a location, all or none. If there are several, none that is in may be
+/// between the first and the last; it may equal either. Says of the last whether it is new.
 #[inline(always)]
 pub(super) fn insert<B: Block>(
     words: &mut [u64],
     shape: &Shape,
-    (location, print): (u32, u64),
+    location: u32,
+    prints: Prints,
 ) -> Inserted {
     let spot = B::spot(words, shape, location);
     // Without a run of this rank, only the next location after all runs can begin one.
     let belongs = spot.is_here || !spot.is_occupied && spot.rank == B::runs(words, shape);
-    if !belongs || B::used(words, shape) >= shape.cells {
+    if !belongs || B::used(words, shape) + prints.count > shape.cells {
         return if spot.is_here { Inserted::Full } else { Inserted::Behind };
     }
-    let (at, is_in) = search(words, shape, &spot, print);
-    B::open(words, shape, &spot, at, print);
+    let last = prints.bits >> ((prints.count - 1) * shape.width);
+    let (at, is_in) = search(words, shape, &spot, last);
+    B::open(words, shape, &spot, at, prints);
     Inserted::Here(!is_in)
 }
 
@@ -230,7 +250,7 @@ pub(super) fn remove<B: Block>(
     let is_done = free < FREE_TO_TAKE
         || free & B::patience(shape) != 0
         || B::occupied(words, shape) == B::runs(words, shape);
-    B::close(words, shape, &spot, at);
+    B::close(words, shape, &spot, at, 1);
     if is_done { Removed::Here } else { Removed::Room }
 }
 

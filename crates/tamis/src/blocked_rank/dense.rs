@@ -3,7 +3,7 @@
 
 use core::marker::PhantomData;
 
-use super::block::{Block, Spot};
+use super::block::{Block, Prints, Spot};
 use super::line::Instructions;
 use super::shape::{LEAST_WORDS, Shape};
 use crate::bits::{field, low};
@@ -96,21 +96,23 @@ impl<I: Instructions> Block for Dense<I> {
     }
 
     #[inline(always)]
-    fn open(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, print: u64) {
+    fn open(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, prints: Prints) {
         let used = Self::used(words, shape);
-        open(words, (at, shape.at(used)), shape.width, print);
+        let Prints { count, bits } = prints;
+        open(words, (at, shape.at(used)), count * shape.width, bits);
         let ends = shape.ends_at();
-        open(words, (ends + spot.start, ends + used), 1, u64::from(spot.len == 0));
+        let end = u64::from(spot.len == 0) << (count - 1);
+        open(words, (ends + spot.start, ends + used), count, end);
         words[spot.location as usize / 64] |= 1 << (spot.location % 64);
     }
 
     #[inline(always)]
-    fn close(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32) {
+    fn close(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, count: u32) {
         let used = Self::used(words, shape);
-        close(words, (at, shape.at(used)), shape.width);
+        close(words, (at, shape.at(used)), count * shape.width);
         let ends = shape.ends_at();
-        close(words, (ends + spot.start, ends + used), 1);
-        if spot.len == 1 {
+        close(words, (ends + spot.start, ends + used), count);
+        if spot.len == count {
             words[spot.location as usize / 64] &= !(1 << (spot.location % 64));
         }
     }
@@ -215,23 +217,49 @@ mod tests {
             }
             let (location, print) = new;
             let place = cut.place_at(0, location, print);
+            let most = (random.word(5) % u64::from(shape.lanes) + 1) as usize;
             if random.0.is_multiple_of(3) && step > shape.cells {
                 let removed = machine.remove(&mut words, &cut, place);
                 assert_eq!(removed, block::remove::<Any>(&mut other, shape, (location, print)));
                 match truth.binary_search(&new) {
-                    Ok(at) => drop((truth.remove(at), assert_eq!(removed, Removed::Here))),
+                    Ok(at) => {
+                        assert_eq!(removed, Removed::Here);
+                        truth.remove(at);
+                        // Those that follow in its run.
+                        let run = truth[at..].iter().take_while(|cell| cell.0 == location);
+                        let count = run.count().min(most - 1);
+                        if count > 0 {
+                            truth.drain(at..at + count);
+                            let (spot, at) = (Any::spot(&other, shape, location), at as u32);
+                            let (at, count) = (shape.at(at), count as u32);
+                            machine.remove_cells(&mut words, &cut, 0, &spot, at, count);
+                            Any::close(&mut other, shape, &spot, at, count);
+                        }
+                    }
                     Err(_) => assert_eq!(removed, Removed::Nowhere),
                 }
             } else {
-                let inserted = machine.insert(&mut words, &cut, place);
-                assert_eq!(inserted, block::insert::<Any>(&mut other, shape, (location, print)));
+                // Several that nothing is between, or the same several times.
+                let after = truth.partition_point(|cell| *cell <= new);
+                let next = truth.get(after).filter(|cell| cell.0 == location);
+                let end = next.map_or(print + 4, |cell| cell.1).clamp(print, shape.mask);
+                let mut prints = Prints { count: 0, bits: 0 };
+                let mut cells = vec![];
+                for lane in 0..most.min((random.word(6) % 8 + 1) as usize) {
+                    let print = end.min(print + lane as u64 / 2);
+                    prints.bits |= print << (prints.count * shape.width);
+                    prints.count += 1;
+                    cells.push((location, print));
+                }
+                let inserted = machine.insert_run(&mut words, &cut, place, prints);
+                assert_eq!(inserted, block::insert::<Any>(&mut other, shape, location, prints));
                 match inserted {
                     Inserted::Here(is_new) => {
-                        let at = truth.binary_search(&new);
-                        assert_eq!(is_new, at.is_err());
-                        truth.insert(at.unwrap_or_else(|at| at), new);
+                        assert_eq!(is_new, !truth.contains(cells.last().unwrap()));
+                        truth.append(&mut cells);
+                        truth.sort_unstable();
                     }
-                    _ => assert_eq!(truth.len(), shape.cells as usize),
+                    _ => assert!(truth.len() + cells.len() > shape.cells as usize),
                 }
             }
             assert_eq!(words, other);

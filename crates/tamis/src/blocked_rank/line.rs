@@ -4,7 +4,7 @@
 
 use core::marker::PhantomData;
 
-use super::block::{Block, Spot, nth};
+use super::block::{Block, Prints, Spot, nth};
 use super::shape::Shape;
 use crate::bits::low;
 
@@ -257,25 +257,25 @@ macro_rules! lines {
             }
 
             #[inline(always)]
-            fn open(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, print: u64) {
+            fn open(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, prints: Prints) {
                 let words: &mut [u64; $words] = &mut words.as_chunks_mut().0[0];
                 let ends = Self::ends(words, shape);
                 let above = ends & <$map>::MAX << spot.start;
                 let is_first = spot.len == 0;
-                // (Adding moves a bit up by one.)
-                let ends = (ends + above) | <$map>::from(is_first) << spot.start;
-                let maps = Self::maps(shape, spot, is_first, ends);
-                I::open(words, (at, shape.width), print, maps);
+                let Prints { count, bits } = prints;
+                let first = <$map>::from(is_first) << (spot.start + count - 1);
+                let maps = Self::maps(shape, spot, is_first, ends ^ above | above << count | first);
+                I::open(words, (at, count * shape.width), bits, maps);
             }
 
             #[inline(always)]
-            fn close(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32) {
+            fn close(words: &mut [u64], shape: &Shape, spot: &Spot, at: u32, count: u32) {
                 let words: &mut [u64; $words] = &mut words.as_chunks_mut().0[0];
                 let ends = Self::ends(words, shape);
                 let above = ends & <$map>::MAX << spot.start;
-                let ends = ends ^ above | above >> 1 & <$map>::MAX << spot.start;
-                let maps = Self::maps(shape, spot, spot.len == 1, ends);
-                I::close(words, (at, shape.width), maps);
+                let ends = ends ^ above | above >> count & <$map>::MAX << spot.start;
+                let maps = Self::maps(shape, spot, spot.len == count, ends);
+                I::close(words, (at, count * shape.width), maps);
             }
         }
     };

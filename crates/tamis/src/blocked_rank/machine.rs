@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use super::block::{self, Block, Inserted, Removed, Spot};
+use super::block::{self, Block, Inserted, Prints, Removed, Spot};
 use super::cells;
 use super::dense::Dense;
 use super::line::{One, Portable, Two};
@@ -110,7 +110,13 @@ operations! {
     }
 
     fn insert(words: &mut [u64], cut: &Cut, place: Place) -> Inserted {
-        block::insert::<B>(&mut words[range::<B>(cut, place.block)], &cut.shape, cut.cell(place))
+        insert_one::<B>(words, cut, place)
+    }
+
+    /// Inserts fingerprints into the location of a place, as [`block::insert`] does.
+    fn insert_run(words: &mut [u64], cut: &Cut, place: Place, prints: Prints) -> Inserted {
+        let block = &mut words[range::<B>(cut, place.block)];
+        block::insert::<B>(block, &cut.shape, cut.location_of(place), prints)
     }
 
     fn remove(words: &mut [u64], cut: &Cut, place: Place) -> Removed {
@@ -132,9 +138,9 @@ operations! {
         block::lowest_behind::<B>(&words[range::<B>(cut, number)], &cut.shape)
     }
 
-    /// Removes the cell at bit `at` from the run at `spot` of a block.
-    fn remove_cell(words: &mut [u64], cut: &Cut, number: u64, spot: &Spot, at: u32) -> () {
-        B::close(&mut words[range::<B>(cut, number)], &cut.shape, spot, at);
+    /// Removes `count` cells from bit `at` on from the run at `spot` of a block.
+    fn remove_cells(words: &mut [u64], cut: &Cut, number: u64, spot: &Spot, at: u32, count: u32) -> () {
+        B::close(&mut words[range::<B>(cut, number)], &cut.shape, spot, at, count);
     }
 
     /// Adds the entries of a block, without what is behind it, as [`cells::list`] does.
@@ -169,8 +175,7 @@ operations! {
     fn insert_many(words: &mut [u64], cut: &Cut, digests: &[Digest], from: usize) -> Option<(usize, Place, Inserted)> {
         for number in from..digests.len() {
             let place = next_place(words, cut, digests, number);
-            let block = &mut words[range::<B>(cut, place.block)];
-            let inserted = block::insert::<B>(block, &cut.shape, cut.cell(place));
+            let inserted = insert_one::<B>(words, cut, place);
             if !matches!(inserted, Inserted::Here(_)) {
                 return Some((number, place, inserted));
             }
@@ -192,6 +197,14 @@ operations! {
         }
         None
     }
+}
+
+/// Inserts a fingerprint alone.
+#[inline(always)]
+fn insert_one<B: Block>(words: &mut [u64], cut: &Cut, place: Place) -> Inserted {
+    let block = &mut words[range::<B>(cut, place.block)];
+    let (location, print) = cut.cell(place);
+    block::insert::<B>(block, &cut.shape, location, Prints::one(print))
 }
 
 /// The place of a digest of a batch; the block of a later one is fetched meanwhile.

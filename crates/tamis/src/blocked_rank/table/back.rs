@@ -62,6 +62,27 @@ impl Back {
         }
     }
 
+    /// Inserts fingerprints of a part of which nothing else is in: all or, if there is no memory,
+    /// none. They come in order, and less the first of the part.
+    pub(super) fn insert_part(
+        &mut self,
+        part: Part,
+        prints: &mut dyn Iterator<Item = u64>,
+    ) -> Result<(), Full> {
+        match self {
+            Self::Blocks(blocks) => blocks.insert_part(part, prints),
+            Self::List(list) => {
+                for print in prints {
+                    if !list.add(part.first + print, 0, 1) {
+                        list.drain(part.range());
+                        return Err(FULL);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
     pub(super) fn add(&mut self, identity: u64, count: u64) -> Result<(), Full> {
         match self {
             Self::Blocks(blocks) => blocks.add(blocks.cut.place_of(identity), count),

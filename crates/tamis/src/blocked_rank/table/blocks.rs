@@ -1,6 +1,6 @@
 //! One level: blocks, and what is behind them. A multiset of identities that never loses one.
 
-use super::super::block::{self, Block, FREE_TO_TAKE, Inserted, Removed};
+use super::super::block::{self, Block, FREE_TO_TAKE, Inserted, Prints, Removed};
 use super::super::dense::Dense;
 use super::super::line::Portable;
 use super::super::machine::{Machine, fetch_place};
@@ -157,16 +157,54 @@ impl Blocks {
         let part = self.part(number, spot.location);
         let Self { cut, words, back, .. } = self;
         let block = &mut words.as_mut_slice()[cut.range(number)];
-        for (moved, print) in block::run(block, &cut.shape, &spot).enumerate() {
-            if let Err(full) = back.insert(part.first | print) {
-                for print in block::run(block, &cut.shape, &spot).take(moved) {
-                    let _ = back.remove(part.first | print);
-                }
+        back.insert_part(part, &mut block::run(block, &cut.shape, &spot))?;
+        block::drop_last_run(block, &cut.shape, &spot);
+        Ok(())
+    }
+
+    /// Inserts fingerprints of a part of which nothing else is in: all or, if there is no memory,
+    /// none. They come in order, and less the first of the part.
+    pub(super) fn insert_part(
+        &mut self,
+        part: Part,
+        prints: &mut dyn Iterator<Item = u64>,
+    ) -> Result<(), Full> {
+        let place = self.cut.place_of(part.first);
+        let (first, shape) = (self.cut.print_of(place), &self.cut.shape);
+        let (width, lanes) = (shape.width, u32::from(shape.lanes));
+        loop {
+            let mut next = Prints { count: 0, bits: 0 };
+            for print in (&mut *prints).take(lanes as usize) {
+                next.bits |= (first | print) << (next.count * width);
+                next.count += 1;
+            }
+            if next.count == 0 {
+                return Ok(());
+            }
+            if let Err(full) = self.insert_run(place, part, next) {
+                self.take_part(part, u64::MAX, &mut |_| {});
                 return Err(full);
             }
         }
-        block::drop_last_run(block, &cut.shape, &spot);
-        Ok(())
+    }
+
+    /// Inserts fingerprints that are neighbours in their location.
+    fn insert_run(&mut self, place: Place, part: Part, prints: Prints) -> Result<(), Full> {
+        loop {
+            let words = self.words.as_mut_slice();
+            match self.machine.insert_run(words, &self.cut, place, prints) {
+                Inserted::Here(_) => return Ok(()),
+                Inserted::Behind => {
+                    let (width, mask) = (self.cut.shape.width, low(part.width));
+                    let prints = (0..prints.count).map(|lane| prints.bits >> (lane * width) & mask);
+                    let part = self.part_behind(place, part);
+                    self.back.insert_part(part, &mut { prints })?;
+                    self.set_occupied(place, true);
+                    return Ok(());
+                }
+                Inserted::Full => self.make_room(place.block)?,
+            }
+        }
     }
 
     #[inline]
@@ -247,10 +285,13 @@ impl Blocks {
             take(block::print(block, shape, cell) ^ first);
         }
         let at = shape.at(cell);
-        for _ in 0..count {
-            // The next one moves to where this one was.
-            self.machine.remove_cell(self.words.as_mut_slice(), &self.cut, place.block, &spot, at);
-            spot.len -= 1;
+        let mut left = count;
+        while left > 0 {
+            // The next ones move to where these were.
+            let (words, some) = (self.words.as_mut_slice(), left.min(shape.lanes.into()));
+            self.machine.remove_cells(words, &self.cut, place.block, &spot, at, some);
+            spot.len -= some;
+            left -= some;
         }
         self.lags |= count > 0;
         true
