@@ -173,6 +173,7 @@ impl Import {
     ) -> Result<Vec<(usize, Place)>> {
         let name = &self.column;
         let mut places: Vec<(usize, Place)> = Vec::with_capacity(columns.len());
+        let mut bytes = 0;
         for &(number, column) in columns {
             let found = Place::find(file, file_bytes, column);
             let found = found.with_context(|| {
@@ -193,6 +194,11 @@ impl Import {
                     place.blocks * BLOCK
                 );
             }
+            bytes += place.blocks * BLOCK;
+            ensure!(
+                bytes <= file_bytes,
+                "row group {number} has a Bloom filter of column {name} that is another one's, too"
+            );
             places.push((number, place));
         }
         Ok(places)

@@ -207,7 +207,8 @@ pub(super) fn load(call: &mut Call<'_>) -> Answer {
     let mut data = call.argument(3);
     let frame = Frame::read(&mut data, Limits::memory(limit)).map_err(refuse)?;
     let asked = memory::to_decode(frame.header()).min(limit);
-    memory::ask(asked)?;
+    // (No more on a replica: what its primary has taken must not be missing here.)
+    memory::ask(asked.min(memory))?;
     // Again, so that reading takes no more than was asked for.
     let mut data = call.argument(3);
     let frame = Frame::read(&mut data, Limits::memory(asked)).map_err(refuse)?;
