@@ -320,6 +320,13 @@ fn sections_that_do_not_belong_are_refused() {
     assert!(refusal(entry(2), 5).starts_with("section role"));
     assert!(refusal(entry(1) + 1, Encoding::Packed as u8).starts_with("section"));
     assert!(refusal(entry(2) + 1, Encoding::Packed as u8).starts_with("section"));
+    // Values are bits of identities here, so that the list has none.
+    let lists = sample();
+    let &(_, start, _) = sections(&lists).last().unwrap();
+    let mut forged = lists;
+    forged[start + 8] = 1;
+    let said = hostile::decode(&hostile::repair(&forged).unwrap()).unwrap_err().to_string();
+    assert!(said.contains("the overflow is not in order"), "{said}");
     // The params have no second level, but the file has its blocks.
     let second = BlockedRankParams::NAMES.iter().filter(|name| name.contains('_'));
     let forged = second.fold(bytes, |bytes: Vec<u8>, name| with_param(&bytes, name, 0));

@@ -281,7 +281,18 @@ fn entries_that_a_layout_cannot_have_are_refused() {
             let made = AnyFilter::of_entries(case.params, case.label.hasher, entries);
             assert!(made.is_none(), "{:?}: {more:?} of {universe}", case.kind);
         }
-        let entries = entries.into_iter().map(|entry| Entry { count: 0, ..entry });
-        assert!(AnyFilter::of_entries(case.params, case.label.hasher, entries).is_none());
+        let none = entries.iter().map(|&entry| Entry { count: 0, ..entry });
+        assert!(AnyFilter::of_entries(case.params, case.label.hasher, none).is_none());
+        // A set has nothing twice. What is made can always be read again.
+        let twice = entries.iter().map(|&entry| Entry { count: 2, ..entry });
+        let twice = AnyFilter::of_entries(case.params, filter.label(), twice);
+        assert_eq!(twice.is_none(), case.kind == Kind::RankSet);
+        if let Some(twice) = twice {
+            assert_eq!(twice.keys(), 2 * entries.len() as u64);
+            for bytes in [twice.encode().to_vec(), twice.pack(Effort::Fast).to_vec()] {
+                let read = AnyFilter::decode(&bytes, Limits::NONE).unwrap();
+                assert_eq!(read.content_id(), twice.content_id());
+            }
+        }
     });
 }

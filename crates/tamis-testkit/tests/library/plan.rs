@@ -207,6 +207,37 @@ fn memory_and_bits_per_key_are_not_exceeded() {
 }
 
 #[test]
+fn blocks_that_are_fixed_keep_to_the_bits_that_are_asked_for() {
+    for (kind, own) in [(Kind::BlockedRank, 0.0), (Kind::BlockedMap, 8.0)] {
+        let plan = |bits| {
+            let fixed = [("blocks", 20_000)];
+            AnyParams::plan(kind, &goal(1_000_000, Size::BitsPerKey(bits), &fixed))
+        };
+        // The blocks alone take 10.24.
+        let refused = plan(10.0).unwrap_err().to_string();
+        assert!(refused.contains("bits per key are too few"), "{refused}");
+        let predicted = plan(12.0 + own).unwrap().predict(1_000_000);
+        assert!(predicted.bits_per_key <= 12.0 + own, "{}", predicted.bits_per_key);
+        assert!(predicted.rate < 0.01, "{}", predicted.rate);
+    }
+}
+
+#[test]
+fn more_memory_than_there_is_can_be_asked_for() {
+    for &kind in Kind::ALL {
+        for bytes in [1 << 40, 1 << 52, 1 << 61, u64::MAX] {
+            let planned = AnyParams::plan(kind, &goal(1000, Size::Memory(bytes), &[]));
+            assert!(!matches!(planned, Err(PlanError::TooFewBits { .. })), "{planned:?}");
+        }
+        let name = AnyParams::plan(kind, &Goal::rate(1000, 0.01)).unwrap().named()[0].0;
+        for other in ["segments", name] {
+            let fixed = [(name, 10_000), (other, 1 << 60)];
+            let _ = AnyParams::plan(kind, &Goal::rate(1000, 0.01).params(fixed));
+        }
+    }
+}
+
+#[test]
 fn fixed_params_are_kept_or_refused_by_name() {
     let rate = Size::Rate(0.01);
     let plan = |kind, fixed: &[(&str, u64)]| AnyParams::plan(kind, &goal(1000, rate, fixed));

@@ -186,8 +186,9 @@ impl AnyFilter {
     }
 
     /// A filter with the params `params` that holds `entries`, which come in order of identity and
-    /// value, each once, and below the universe of the params. `None` if they do not, for kinds
-    /// that keep no identities, or if there is no memory.
+    /// value, each once, and below the universe of the params. The keys of the label are counted
+    /// anew. `None` if entries are none of the layout, for kinds that keep no identities, or if
+    /// there is no memory.
     ///
     /// ```
     /// use tamis::{AnyFilter, Filter, RankCounting, Stored};

@@ -114,6 +114,7 @@ impl Level {
         // Identities for each cell, which fix how many locations there are for it: up to 3.
         let per_cell = universe as f64 / keys * full;
         let least = libm::ceil(libm::log2(per_cell / 3.0)).max(0.0) as u32;
+        let least = least.min(MAX_WIDTH);
         // Not narrower, so that a location in front is part of one behind.
         let widths = least.max(self.fingerprint)..=(least + 3).min(MAX_WIDTH);
         let levels = widths.filter_map(|fingerprint| {
@@ -293,6 +294,7 @@ impl Search {
         let identities = identities * libm::exp2(f64::from(value));
         let per_key = identities / keys as f64;
         let mut best: Option<(f64, Cut, u64)> = None;
+        let mut most = 0.0_f64;
         for width in self.widths() {
             // Locations for each key.
             let ratio = per_key / libm::exp2(f64::from(width));
@@ -305,6 +307,7 @@ impl Search {
                 let least = libm::ceil(keys as f64 / cut.load).max(1.0);
                 let number = blocks.map_or(least.max(wanted), |blocks| blocks as f64);
                 let all = number * cut.per_block();
+                most = most.max(all);
                 let bits = cut.bits((keys as f64 / number).max(1e-9));
                 let fits = all >= identities && all <= MAX_UNIVERSE as f64;
                 if fits && best.is_none_or(|(fewest, ..)| bits < fewest) {
@@ -312,8 +315,11 @@ impl Search {
                 }
             }
         }
-        let most = libm::exp2(f64::from(self.widest() - value)) * MOST_RATIO * keys as f64;
-        let nearest = rate_of(most.min((MAX_UNIVERSE >> value) as f64), keys);
+        if blocks.is_none() {
+            most = libm::exp2(f64::from(self.widest())) * MOST_RATIO * keys as f64;
+        }
+        let identities = most.min(MAX_UNIVERSE as f64) / libm::exp2(f64::from(value));
+        let nearest = rate_of(identities, keys);
         let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
         let (_, cut, number) = best.ok_or(unreachable)?;
         // A listed key takes far more than a cell. Where too few are expected behind for a level
@@ -329,11 +335,10 @@ impl Search {
         cut.build(enough.unwrap_or(number), keys, value)
     }
 
-    /// The least rate in `bits` bits for each key, all that is behind included. (Where blocks are
-    /// fixed they take what they take.)
+    /// The least rate in `bits` bits for each key, all that is behind included.
     fn for_bits(&self, bits: f64) -> Result<BlockedRankParams, PlanError> {
         let held = |params: &BlockedRankParams| predict(params, self.keys).bits_per_key;
-        let fits = |params: &BlockedRankParams| self.blocks.is_some() || held(params) <= bits;
+        let fits = |params: &BlockedRankParams| held(params) <= bits;
         let plan = |digits: f64| self.for_rate(libm::exp2(-digits));
         let (mut low, mut high) = DIGITS;
         let mut best = plan(low)?;

@@ -32,6 +32,10 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: BlockedRankParams) -> Result
         behind.push(frame.raw(role, level.bits())?);
     }
     let list = if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
+    // Values are bits of identities here.
+    if list.iter().any(|entry| entry.value != 0) {
+        return Err(section::LIST_ORDER.into());
+    }
     Ok(Table::of_parts(params, front, behind, list))
 }
 

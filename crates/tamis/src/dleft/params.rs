@@ -9,7 +9,7 @@ pub(super) const MAX_CELLS: u32 = 15;
 /// The most identities, so that products of them leave room in a word.
 pub(super) const MAX_UNIVERSE: u64 = 1 << 62;
 /// The most buckets: far beyond any memory, and safe from overflow.
-const MAX_BUCKETS: u64 = 1 << 44;
+pub(super) const MAX_BUCKETS: u64 = 1 << 44;
 /// The widest remainder.
 pub(super) const MAX_REMAINDER: u32 = 56;
 /// The widest value.

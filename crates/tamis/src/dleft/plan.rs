@@ -2,7 +2,7 @@
 
 use super::bucket::MAX_COUNT;
 use super::model::{self, Loads};
-use super::params::{DLeftParams, MAX_REMAINDER, MAX_UNIVERSE};
+use super::params::{DLeftParams, MAX_BUCKETS, MAX_REMAINDER, MAX_UNIVERSE};
 use super::sections::LOAD_BITS;
 use crate::bits::Line;
 use crate::entry::Overflow;
@@ -85,7 +85,9 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
         (_, budget) => {
             let budget = budget.unwrap_or(0);
             let tables = remainders.clone().filter_map(|remainder| {
-                let most = budget / build(1, remainder).ok()?.bits();
+                let most = (budget / build(1, remainder).ok()?.bits())
+                    .min(MAX_BUCKETS)
+                    .min(MAX_UNIVERSE >> remainder);
                 let buckets = buckets.unwrap_or(most);
                 let enough = least <= buckets && buckets <= most;
                 build(buckets.max(1), remainder).ok().filter(|_| enough)

@@ -339,10 +339,14 @@ impl<T: Table> Stored for Identities<T> {
 
     fn hold_entries(&mut self, entries: &mut dyn Iterator<Item = Entry>) -> bool {
         let (universe, most) = (T::universe(&self.table.params()), self.value_mask());
+        let most_often = if T::IS_SET { 1 } else { u64::MAX };
         let (mut last, mut all_legal) = (None, true);
+        self.label.keys = 0;
         // What follows the first that is not legal has no place.
         let entries = entries.take_while(|entry| {
-            let is_legal = entry.identity < universe && entry.value <= most && entry.count > 0;
+            let is_legal = entry.identity < universe
+                && entry.value <= most
+                && (1..=most_often).contains(&entry.count);
             all_legal = is_legal && last < Some(entry.key());
             last = Some(entry.key());
             self.label.keys = self.label.keys.saturating_add(entry.count);

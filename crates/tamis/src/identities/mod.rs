@@ -408,16 +408,15 @@ impl<T: Carries> Identities<T> {
         old: u64,
         new: u64,
     ) -> Result<(), UpdateError> {
-        let place = self.table.place(self.hasher().digest(key));
+        let digest = self.hasher().digest(key);
         let (old, new) = (old & self.max_value(), new & self.max_value());
-        self.table.remove(place, Some(old))?;
-        // Something has just left its place, so this fails only if nothing at all can be
-        // allocated. Then the old entry goes back where it was.
-        if let Err(full) = self.table.insert(place, new) {
-            let _ = self.table.insert(place, old);
-            return Err(full.into());
+        if !self.table.values(self.table.place(digest)).contains(&old) {
+            return Err(Absent.into());
         }
-        Ok(())
+        // The new one first, so that nothing is lost if there is no memory for it. (The table may
+        // grow.)
+        self.table.insert(self.table.place(digest), new)?;
+        Ok(self.table.remove(self.table.place(digest), Some(old))?)
     }
 
     /// Removes one occurrence of `key` with `value`. Bits of `value` above those of

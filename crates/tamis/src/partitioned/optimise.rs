@@ -88,7 +88,7 @@ pub(crate) fn plan(goal: &Goal) -> Result<PartitionedParams, PlanError> {
     if bits.is_some() || groups.is_some() {
         let segments = segments.unwrap_or(1);
         // Segments of three words are valid with all functions.
-        let bits = bits.unwrap_or(segments * 192);
+        let bits = bits.unwrap_or_else(|| segments.saturating_mul(192));
         PartitionedParams::new(bits, segments, groups.unwrap_or(segments), 1, 1)?
             .with_functions(partition, family)?;
     }

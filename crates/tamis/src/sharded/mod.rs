@@ -254,13 +254,18 @@ impl<F> Sharded<F> {
 }
 
 impl<F: Filter> Sharded<F> {
-    fn sum<T: core::iter::Sum>(&self, value: impl Fn(&F) -> T) -> T {
-        self.shards.iter().map(|shard| value(&shard.read())).sum()
+    fn each<T>(&self, value: impl Fn(&F) -> T) -> impl Iterator<Item = T> {
+        self.shards.iter().map(move |shard| value(&shard.read()))
+    }
+
+    fn sum(&self, value: impl Fn(&F) -> u64) -> u64 {
+        // Headers may claim any number of keys.
+        self.each(value).fold(0, u64::saturating_add)
     }
 
     /// The mean over the shards: an absent key is looked up in any of them alike.
     fn mean(&self, value: impl Fn(&F) -> f64) -> f64 {
-        self.sum(value) / self.shards.len() as f64
+        self.each(value).sum::<f64>() / self.shards.len() as f64
     }
 }
 
@@ -322,7 +327,7 @@ impl<F: Filter> Filter for Sharded<F> {
     }
 
     fn overflow(&self) -> Option<u64> {
-        self.sum(Filter::overflow)
+        self.each(Filter::overflow).sum()
     }
 
     fn is_crowded(&self) -> bool {

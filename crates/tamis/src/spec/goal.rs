@@ -272,10 +272,13 @@ impl Goal {
     /// The bits of array that the goal allows; `None` if it asks for a rate or for bytes on the
     /// wire.
     pub(crate) fn budget(&self) -> Option<u64> {
-        match self.size {
-            Size::Rate(_) | Size::Wire { .. } => None,
-            Size::BitsPerKey(bits) => Some((bits * self.sized_keys() as f64) as u64),
-            Size::Memory(bytes) => Some((bytes / Line::BYTES as u64).saturating_mul(Line::BITS)),
-        }
+        /// No filter has more, and sums of a few of them are numbers.
+        const MOST: u64 = 1 << 60;
+        let bits = match self.size {
+            Size::Rate(_) | Size::Wire { .. } => return None,
+            Size::BitsPerKey(bits) => (bits * self.sized_keys() as f64) as u64,
+            Size::Memory(bytes) => (bytes / Line::BYTES as u64).saturating_mul(Line::BITS),
+        };
+        Some(bits.min(MOST))
     }
 }

@@ -221,7 +221,7 @@ impl Header {
         let hasher = Hasher::from_parts(hash, seed).ok_or(WireError::Value {
             field: "seed",
             value: u64_at(body, 24),
-            expected: "the upper half is zero for xxh3",
+            expected: "the upper half is zero for xxh3 and xxh64",
         })?;
         let kind = u16_at(body, 12);
         let kind = Kind::from_id(kind).ok_or_else(|| WireError::unknown("kind", &kind))?;
