@@ -22,7 +22,7 @@ use crate::traffic;
 use crate::wire::{ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
 
 /// The textbook filter from which keys can be removed, for comparison: a Bloom filter with a small
-/// counter instead of every bit. [`BlockedRank`](crate::BlockedRank) takes a quarter of the
+/// counter instead of every bit. At 1% [`BlockedRank`](crate::BlockedRank) takes a quarter of the
 /// memory.
 ///
 /// A counter that reaches its largest value stays there for ever: it no longer knows how many keys
