@@ -61,7 +61,8 @@ pub(crate) struct Sizing {
     )]
     margin: Option<f64>,
 
-    /// Keys to plan for, such as 10M or 1e6; may be left out
+    /// Keys to plan for, such as 10M or 1e6; may be left out: the filter is then made for all keys
+    /// that come
     #[arg(
         id = "num_keys",
         long = "keys",
@@ -71,7 +72,8 @@ pub(crate) struct Sizing {
     )]
     pub(crate) keys: Option<u64>,
 
-    /// Fix a param of the kind, such as hashes=4 or block=512; may be repeated
+    /// Fix a param of the kind, such as hashes=4 or block=512; may be repeated. docs/wire.md lists
+    /// the params of each kind
     #[arg(long = "param", value_name = "NAME=N", value_parser = numbers::param)]
     params: Vec<(String, u64)>,
 }
@@ -110,7 +112,7 @@ impl Sizing {
 pub(crate) struct Fixed {
     /// Stop with an error, and write nothing, when more keys come than --keys says. (Otherwise the
     /// filter becomes larger; for that the digests of keys from a pipe are kept in a temporary
-    /// file, 8 bytes a key)
+    /// file, 8 bytes per key)
     #[arg(long, requires = "num_keys")]
     pub(crate) fixed: bool,
 }

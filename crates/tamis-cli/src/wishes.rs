@@ -36,15 +36,15 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "OPS", value_delimiter = ',', value_parser = operation)]
     ops: Vec<Operation>,
 
-    /// Most bits of memory for each key, such as 12
+    /// Largest memory, in bits per key, such as 12
     #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
     max_bits_per_key: Option<f64>,
 
-    /// Most bytes of a packed snapshot, such as 1MB
+    /// Largest packed snapshot, in bytes, such as 1MB
     #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
     max_snapshot: Option<u64>,
 
-    /// Most bytes of a delta, such as 40kB, after a random --churn of the keys was replaced
+    /// Largest delta, in bytes, such as 40kB, after a random --churn of the keys was replaced
     #[arg(
         long,
         value_name = "BYTES",
@@ -60,7 +60,8 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "SHARE", value_parser = numbers::share, allow_hyphen_values = true)]
     churn: Option<f64>,
 
-    /// Most blocks (cache lines) that a lookup reads on average, hit or miss, such as 1.5
+    /// Largest number of blocks (cache lines) that a lookup reads on average, hit or miss, such as
+    /// 1.5
     #[arg(long, value_name = "BLOCKS", allow_hyphen_values = true)]
     max_blocks: Option<f64>,
 

@@ -1,10 +1,10 @@
 //! Filters that many machines keep current.
 //!
-//! A set lives at one place, its filter at thousands. The publisher puts versions of the filter
-//! into a store of plain files, which any web server can serve. Followers fetch a signed manifest
-//! of about two hundred bytes, and then the deltas that lead from what they hold to the newest
-//! version, or a snapshot if that is smaller. What a follower has made is compared with what was
-//! signed before anyone sees it.
+//! One publisher changes a set; many machines keep a copy of its filter. The publisher puts
+//! versions of the filter into a store of plain files, which any web server can serve. Followers
+//! fetch a signed manifest of about two hundred bytes, and then the deltas that lead from what
+//! they hold to the newest version, or a snapshot if that is smaller. What a follower has made is
+//! compared with what was signed before anyone sees it.
 //!
 //! ```text
 //! publisher   filter -> snapshot + deltas -> objects -> manifest (signed, last)

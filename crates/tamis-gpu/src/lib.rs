@@ -1,7 +1,7 @@
 //! Filters of `tamis` on a GPU, with the same bytes.
 //!
 //! For keys that already live in the memory of a GPU, and are many: a batch is inserted, asked for
-//! or removed at billions of keys a second. What the GPU holds is at all times what the library
+//! or removed at billions of keys per second. What the GPU holds is at all times what the library
 //! would write into a file, so that filters go back and forth by a copy
 //! ([`BlockedRank::from_cpu`], [`BlockedRank::to_cpu`]), with the same content id.
 //!

@@ -19,21 +19,23 @@ use crate::shared::Shared;
 /// Keys whose memory is fetched before the first of them is looked at.
 const AHEAD: usize = 16;
 
-/// A set of keys in a few bits each. It answers `in` with no for certain, and with yes except
-/// for a small share of absent keys, the rate.
+/// A set of keys in a few bits each. A no of `in` is always right, as long as only keys that are
+/// in were removed. A yes is wrong for a small share of absent keys, the rate.
 ///
 /// Args:
 ///     keys: how many keys to plan for; or the keys themselves, to plan for them and add them.
 ///     rate: the share of absent keys that are answered yes, 0.01 unless another size is given.
-///     kind: a name such as "blocked-rank", or "auto" for the best that can do `ops`.
+///     kind: a name such as "blocked-rank", or "auto" (the default) for the best that can do
+///         `ops`. Whether keys can be removed from that depends on `keys` and `rate`, unless
+///         `ops` asks for it.
 ///     ops: what the filter must be able to do: "insert", "remove", "count", "merge", "grow",
 ///         "value=BITS". With kind="auto" it is ["insert"] unless you say otherwise; [] also
 ///         allows kinds that are built once from all keys.
 ///     bits_per_key, memory: other ways to give the size, instead of `rate`.
 ///     params: a dict of params to fix, such as {"hashes": 4}.
 ///     minimise: what matters most: "balanced", "memory", "wire" or "lookups".
-///     hash: "xxh3", or "sip13" with a secret seed for keys that an adversary may choose, or
-///         "xxh64", which Parquet has.
+///     hash: "xxh3", or "sip13" with a secret seed of 128 bits for keys that an adversary may
+///         choose, or "xxh64", which Parquet has.
 ///     seed: filters can be merged only if their seeds are equal.
 ///     progress: show a bar if `keys` are many (with tqdm if it is installed).
 ///
@@ -338,8 +340,9 @@ impl Filter {
         answered(py, &answers, out)
     }
 
-    /// Removes one occurrence of a key. Remove only keys that are in: removing one that is only
-    /// taken to be in takes another key away.
+    /// Removes one occurrence of a key. Remove only keys that are in. An absent key that the
+    /// filter answers yes for, with probability `rate`, takes another key away, for good and
+    /// without an error: check in your own data that the key is in.
     ///
     /// Raises:
     ///     KeyError: the key is not in.

@@ -48,8 +48,9 @@ mod _tamis {
     use crate::whole;
 
     /// A filter from a file, which stays where it is: questions read it in place (mapped=True),
-    /// so that many processes share one copy. Only its header is checked then; mapped=False
-    /// reads the whole file and checks every byte.
+    /// so that many processes share one copy. Of a filter that is read in place only the header
+    /// is checked: damage behind it goes unnoticed, and answers may be wrong. mapped=False reads
+    /// the whole file and checks every byte, and so does `tamis verify`.
     ///
     /// A filter that is changed gets memory of its own; the file never changes. While it is
     /// mapped nothing else may write into the file either: write a new one and rename it, as

@@ -19,8 +19,9 @@ macro_rules! face {
                 crate::builder::Builder::<Self>::new(0).rate(rate).build_from(keys)
             }
 
-            /// Whether `key` may be in the set. `false` is always right; an absent key is
-            /// answered `true` with probability [`rate`](crate::Filter::rate).
+            /// Whether `key` may be in the set. `false` is always right, as long as only keys that
+            /// are in were removed. An absent key is answered `true` with probability
+            /// [`rate`](crate::Filter::rate).
             #[inline]
             pub fn contains<K: crate::key::Key + ?Sized>(&self, key: &K) -> bool {
                 crate::filter::Filter::contains(self, key)
@@ -116,8 +117,11 @@ macro_rules! try_inserts {
 macro_rules! removes {
     ($($type:tt)*) => {
         impl $($type)* {
-            /// Removes one occurrence of `key`. Remove only keys that are in: see
-            /// [`Remove`](crate::Remove).
+            /// Removes one occurrence of `key`. It is an error if the filter answers no for it.
+            ///
+            /// Remove only keys that are in: check that in your own data. If the filter answers
+            /// yes for an absent key, with probability [`rate`](crate::Filter::rate), its removal
+            /// is no error, and another key may be lost for good.
             #[inline]
             pub fn remove<K: crate::key::Key + ?Sized>(
                 &mut self,
@@ -133,8 +137,8 @@ macro_rules! removes {
 macro_rules! counts {
     ($($type:tt)*) => {
         impl $($type)* {
-            /// How often `key` is in: never too low, and rarely too high. `None` if its counters
-            /// are saturated.
+            /// How often `key` is in: never too low, and too high for about a share
+            /// [`rate`](crate::Filter::rate) of the keys. `None` if its counters are saturated.
             #[inline]
             pub fn count<K: crate::key::Key + ?Sized>(&self, key: &K) -> Option<u64> {
                 crate::filter::Count::count(self, key)

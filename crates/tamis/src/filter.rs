@@ -9,8 +9,8 @@ use crate::spec::{Absent, Full, Label};
 
 /// Answers the question "is this key in the set?".
 ///
-/// The answer `false` is always right. The answer `true` may be wrong: an absent key is answered
-/// `true` with probability [`rate`](Self::rate).
+/// The answer `false` is always right, as long as only keys that are in were removed. The answer
+/// `true` may be wrong: an absent key is answered `true` with probability [`rate`](Self::rate).
 ///
 /// ```
 /// use tamis::{Bloom, Filter};
@@ -28,14 +28,16 @@ use crate::spec::{Absent, Full, Label};
 /// 1. **No false negative.** After `insert(x)` has returned `Ok`, `contains(x)` is true until `x`
 ///    has been removed as often as it was inserted, no matter what else is inserted or removed.
 ///    (Removing a key that was never inserted may break this for another key: see [`Remove`].)
-/// 2. **All or nothing.** An operation that returns an error has changed nothing.
+/// 2. **All or nothing.** A single operation that returns an error has changed nothing. A batch
+///    keeps what it did before the failure, and says how much that is.
 /// 3. **Undo.** `insert(x)` and then `remove(x)` restores the content id, unless a counter is
 ///    saturated.
 /// 4. **Counts are never low.** `count(x)`, where it is known, is at least the number of times
 ///    that `x` is in.
 /// 5. **Batches are plain.** A batch method does what its single twin does, key after key, only
 ///    faster. An insertion that fails ends its batch; a removal that fails is passed over.
-/// 6. **No panic.** Nothing panics, for any digest, any accepted params and any order of calls.
+/// 6. **No panic.** Nothing panics, for any digest, any accepted params and any order of calls,
+///    except where a method has a section "Panics".
 /// 7. **Footprint is memory.** `footprint()` is the heap memory held, to the bit.
 /// 8. **Bytes are faithful.** `decode(encode(x)) = x`, and encoding that gives the same bytes
 ///    again.
@@ -73,8 +75,8 @@ pub trait Filter {
     /// several digests before it asks for the first of them.
     fn prefetch(&self, digest: Digest);
 
-    /// Whether `key` may be in the set. `false` is always right; an absent key is answered `true`
-    /// with probability [`rate`](Self::rate).
+    /// Whether `key` may be in the set. `false` is always right, as long as only keys that are in
+    /// were removed. An absent key is answered `true` with probability [`rate`](Self::rate).
     #[inline]
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
     where
@@ -165,10 +167,10 @@ pub trait Insert: Filter {
 
 /// A filter from which keys can be removed.
 ///
-/// Remove only keys that are in. If the filter answers no for an absent key, its removal is
-/// refused. If it answers yes for one (with probability `rate`), the removal takes away what
-/// other keys rely on, and the filter may then answer no for those. No filter of this family can
-/// notice that.
+/// Remove only keys that are in: check that in your own data, not in the filter. If the filter
+/// answers no for an absent key, its removal is refused. If it answers yes for one (with
+/// probability `rate`), the removal takes away what other keys rely on, and the filter may then
+/// answer no for those, for good and without an error. No filter of this family can notice that.
 ///
 /// ```
 /// use tamis::BlockedRank;
@@ -180,7 +182,8 @@ pub trait Insert: Filter {
 /// ```
 pub trait Remove: Insert {
     /// Removes one occurrence of a key by its digest. It is an error if the filter answers no for
-    /// it.
+    /// it. If it answers yes by mistake (with probability `rate`), another key may be lost for
+    /// good, without an error.
     fn remove_digest(&mut self, digest: Digest) -> Result<(), Absent>;
 
     /// Removes one occurrence of each of `digests`, and returns how many were removed. Those that
@@ -193,7 +196,9 @@ pub trait Remove: Insert {
         removed
     }
 
-    /// Removes one occurrence of `key`. It is an error if the filter answers no for it.
+    /// Removes one occurrence of `key`. It is an error if the filter answers no for it. If it
+    /// answers yes by mistake (with probability `rate`), another key may be lost for good, without
+    /// an error: check in your own data that the key is in before you remove it.
     #[inline]
     fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Absent>
     where
@@ -214,15 +219,16 @@ pub trait Remove: Insert {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Count: Filter {
-    /// An upper bound on how often the key with this digest is in, which is almost always exact;
-    /// 0 if it is absent. `None` if its counters are saturated: then the key is in at least once,
-    /// and its count is lost.
+    /// How often the key with this digest is in. Counts are never too low; they are too high for
+    /// about a share `rate` of the keys. An absent key has 0, unless the filter answers yes for
+    /// it. `None` if its counters are saturated: then the key is in at least once, and its count
+    /// is lost.
     fn count_digest(&self, digest: Digest) -> Option<u64>;
 
     /// The largest count that the filter can tell. Beyond it counts are lost, and told as `None`.
     fn max_count(&self) -> u64;
 
-    /// An upper bound on how often `key` is in; see [`count_digest`](Self::count_digest).
+    /// How often `key` is in, never too low; see [`count_digest`](Self::count_digest).
     #[inline]
     fn count<K: Key + ?Sized>(&self, key: &K) -> Option<u64>
     where

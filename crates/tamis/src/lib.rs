@@ -21,25 +21,28 @@
 //!
 //! # Which filter?
 //!
-//! | you need | take |
-//! |---|---|
-//! | the least memory of the Bloom kinds, insert only | [`Bloom`] |
-//! | about one cache line a question, insert only | [`BlockedBloom`] |
-//! | few memory accesses at rates below 0.01% | [`BalancedPopcount`], [`BalancedTwoChoice`] |
-//! | to remove keys or count them, quickly: one cache line a question | [`BlockedRank`] |
-//! | the same in the least memory, with more time: blocks of 2 KiB | [`BlockedRank`] with the param `block` fixed to 16384 |
-//! | to remove keys or count them in packed buckets, as the paper on rank-indexed hashing does | [`RankIndexed`] |
-//! | to count keys that come often | [`RankCounting`] |
-//! | a small value for every key | [`BlockedMap`] |
-//! | removal and exact counts, for keys that come up to four times | [`DLeft`] |
-//! | to remove keys with quick inserts, if memory does not matter | [`CountingBloom`] |
-//! | the least memory of all, built once from all keys | [`Ribbon`] |
-//! | the same for a thousand keys or fewer | [`CompressedBloom`]; at rates above 0.4% [`PartitionedBloom`] |
-//! | keys that expire some time after they were last seen | [`Aging`] |
-//! | an exact map that answers no without reading its items | [`FastTable`] |
-//! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` |
-//! | to send a filter, and later only what has changed | [`Stored::pack`], [`Delta`] |
-//! | to choose the kind at run time | [`AnyFilter`]; [`choose`] chooses for you |
+//! The command line and the README call a filter by the name of its kind.
+//!
+//! | you need | take | kind |
+//! |---|---|---|
+//! | the least memory of the Bloom kinds, insert only | [`Bloom`] | `bloom` |
+//! | about one cache line per lookup, insert only | [`BlockedBloom`] | `blocked` |
+//! | few memory accesses at rates below 0.01%, insert only | [`BalancedPopcount`], [`BalancedTwoChoice`] | `balanced-popcount`, `balanced-two-choice` |
+//! | to remove keys or count them, quickly: about one cache line per lookup | [`BlockedRank`] | `blocked-rank` |
+//! | the same in the least memory, with more time: blocks of 2 KiB | [`BlockedRank`] with the param `block` fixed to 16384 | `blocked-rank` |
+//! | to remove keys or count them in packed buckets, as the paper on rank-indexed hashing does | [`RankIndexed`] | `rank-indexed` |
+//! | to count keys that come often | [`RankCounting`] | `rank-counting` |
+//! | a small value for every key | [`BlockedMap`] | `blocked-map` |
+//! | the same in packed buckets | [`RankMap`] | `rank-map` |
+//! | removal and counts, for keys that come up to four times | [`DLeft`] | `dleft` |
+//! | the textbook counting filter, for comparison: four times the memory of `blocked-rank` at 1%, and slower | [`CountingBloom`] | `counting` |
+//! | the least memory of all, built once from all keys | [`Ribbon`] | `ribbon` |
+//! | the same for a thousand keys or fewer | [`CompressedBloom`]; at rates above 0.4% [`PartitionedBloom`] | `compressed`, `partitioned` |
+//! | keys that expire some time after they were last seen | [`Aging`] | |
+//! | an exact map that answers no without reading its items | [`FastTable`] | |
+//! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` | |
+//! | to send a filter, and later only what has changed | [`Stored::pack`], [`Delta`] | |
+//! | to choose the kind at run time | [`AnyFilter`]; [`choose`] chooses for you | |
 //!
 //! # How it fits together
 //!
@@ -57,15 +60,31 @@
 //!   predicts the lengths of snapshots and deltas.
 //! - **Batches fetch memory ahead.** `insert_many`, `contains_many` and `remove_many` are quicker
 //!   for kinds that read one cache line, and for filters that do not fit into the cache.
-//! - **Threads can share a filter** through `Sharded` or the [atomic filters](AtomicBloom), and
-//!   can build one together with `AnyParams::build_in_parallel`.
+//! - **Threads can share a filter.** All filters are `Send` and `Sync`. Asking takes `&self`, so
+//!   several threads can ask at once; inserting and removing take `&mut self`. Through `Sharded`
+//!   or the [atomic filters](AtomicBloom) inserting takes `&self` too. Threads can build a filter
+//!   together with `AnyParams::build_in_parallel`.
 //! - **There is one wire format** ([`wire`]). Bytes that are read are checked from the first to
-//!   the last; of bytes that are opened in place only the header is.
+//!   the last; of bytes that are [opened in place](Stored::open) only the header is.
 //!
 //! # Limits
 //!
 //! A digest has 64 bits, so no rate is below n / 2^64 for n keys. A yes is never a proof: keep
 //! the keys elsewhere if you need one.
+//!
+//! The default hash function is XXH3 with seed 0. Anyone can search for keys that collide under
+//! it. If others choose your keys, hash with SipHash and a secret seed:
+//!
+//! ```
+//! use tamis::{Bloom, Hasher};
+//! let secret = 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef; // yours: 128 random bits
+//! let mut seen = Bloom::builder(1_000_000).rate(0.01).hasher(Hasher::sip13(secret)).build()?;
+//! seen.insert("https://example.org/");
+//! assert!(seen.contains("https://example.org/"));
+//! # Ok::<(), tamis::PlanError>(())
+//! ```
+//!
+//! The seed is part of the filter's bytes: keep them secret too.
 //!
 //! The library uses no clock, no randomness and no environment. Without the feature `std` it is
 //! `no_std` with `alloc`, and what needs threads is left out.

@@ -168,8 +168,10 @@ pub trait Stored: Filter + Clone + Sized {
         Mismatch::check_params(&self.params(), &other.params())
     }
 
-    /// Lays the filter out anew for twice as many keys. The keys are not needed, and answers stay
-    /// as they are.
+    /// Makes room for twice as many keys. The keys are not needed.
+    ///
+    /// Answers do not change, but every further key raises the rate: with twice the keys it is
+    /// about twice as high.
     fn grow(&mut self) -> Result<(), ResizeError> {
         Err(ResizeError::Fixed(Self::KIND.name()))
     }
@@ -232,10 +234,13 @@ pub trait Stored: Filter + Clone + Sized {
 
     /// A filter that answers from `bytes` in place, such as those of a mapped file.
     ///
-    /// Only the header is checked, and the first change to the filter copies the bytes. Trimmed
-    /// or packed sections cannot be used in place, nor can bytes that do not start on a multiple
-    /// of eight (as those of `include_bytes!` may) or any on a big-endian machine: they are read
-    /// and checked, within the default limits.
+    /// Only the header is checked: damage behind it goes unnoticed, and answers may be wrong.
+    /// [`decode`](Self::decode) checks every byte, as `tamis verify` does for a file. The first
+    /// change to the filter copies the bytes.
+    ///
+    /// Trimmed or packed sections cannot be used in place, nor can bytes that do not start on a
+    /// multiple of eight (as those of `include_bytes!` may) or any on a big-endian machine: they
+    /// are read and checked, within the default limits.
     fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
         let mut frame = Frame::share(bytes)?;
         let filter = Self::from_frame(&mut frame)?;

@@ -88,8 +88,8 @@ pub(crate) struct Keys {
     #[arg(long)]
     force: bool,
 
-    /// Files with a key a line; - is stdin, and so is no file at all. Files that are compressed
-    /// (gzip, zstd, bzip2, xz) are unpacked, and UTF-16 behind its mark becomes UTF-8
+    /// Files with a key on each line; - is stdin, and so is no file at all. Files that are
+    /// compressed (gzip, zstd, bzip2, xz) are unpacked, and UTF-16 behind its mark becomes UTF-8
     #[arg(value_name = "KEYFILE", help_heading = None)]
     files: Vec<PathBuf>,
 }

@@ -18,8 +18,9 @@ use crate::{show, store};
 
 /// Print the lines that may be in the set
 ///
-/// A line that is in the set is always printed. A line that is not is printed with a small
-/// probability, the filter's rate. Exits 0 if a line was selected, 1 if none was, 2 on an error.
+/// A line that is in the set is always printed, as long as only lines that are in were removed. A
+/// line that is not is printed with a small probability, the filter's rate. Exits 0 if a line was
+/// selected, 1 if none was, 2 on an error.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -53,6 +54,9 @@ pub(crate) struct Check {
     ///
     /// The file must not be changed or cut while it is in use; otherwise answers may be wrong, or
     /// a signal ends the program. (Verbs of tamis replace files by renaming, which does no harm.)
+    ///
+    /// Only the header is checked then: damage behind it goes unnoticed, and answers may be wrong.
+    /// --read checks every byte first, and `tamis verify` checks files by themselves.
     #[arg(long)]
     mmap: bool,
 

@@ -17,8 +17,9 @@ use crate::store;
 
 /// Print how often each line is in the set
 ///
-/// Prints COUNT, a tab and the line. A count is never too low, and rarely too high. A saturated
-/// counter prints its largest value and a plus, such as 15+.
+/// Prints COUNT, a tab and the line. Counts are never too low; about a share of them that is the
+/// filter's rate is too high. A saturated counter prints its largest value and a plus, such as
+/// 15+.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +30,8 @@ pub(crate) struct Count {
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Print a JSON object a line: key (invalid UTF-8 replaced) and count (null if saturated)
+    /// Print a JSON object for each line: key (invalid UTF-8 replaced) and count (null if
+    /// saturated)
     #[arg(long)]
     json: bool,
 

@@ -14,10 +14,10 @@ use crate::show;
 
 /// Show what tamis does, in less than a minute
 ///
-/// Makes up keys and plans for three stories: a stream without repeats, a set that changes and is
-/// sent to peers as deltas, a set that never changes. Builds what the planner chose, and shows
-/// promises next to measurements, beside a plain Bloom filter and a hash set. Writes the same as a
-/// page for a browser.
+/// Plans, builds and measures three filters, of keys that it makes up: for a stream without
+/// repeats, for a set that changes and is sent to peers as deltas, and for a set that never
+/// changes. Shows promises next to measurements, beside a plain Bloom filter and a hash set.
+/// Writes the same as a page for a browser.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

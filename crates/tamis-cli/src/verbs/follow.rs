@@ -38,7 +38,7 @@ pub(crate) struct Follow {
     #[arg(long, value_name = "KEY.pub", required_unless_present = "unsigned")]
     key: Option<PathBuf>,
 
-    /// Follow a set without a signature: anyone on the way can give you other keys
+    /// Follow a set without a signature: anyone on the network can replace the set
     #[arg(long, conflicts_with = "key")]
     unsigned: bool,
 

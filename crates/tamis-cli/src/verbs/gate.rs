@@ -51,7 +51,7 @@ pub(crate) struct Gate {
     #[arg(long, value_name = "KEY.pub", required_unless_present = "unsigned")]
     public_key: Option<PathBuf>,
 
-    /// Follow a set without a signature: anyone on the way can make the gate deny your keys
+    /// Follow a set without a signature: anyone on the network can make the gate deny your keys
     #[arg(long, conflicts_with = "public_key")]
     unsigned: bool,
 

@@ -19,9 +19,8 @@ use crate::store::{self, Loaded};
 /// Keep a small value for every key
 ///
 /// Filters of the kinds blocked-map, rank-map and dleft (with values) keep a few bits beside each
-/// key. An
-/// absent key has, with probability rate, a value all the same: that of another key. For the same
-/// reason a key may have several values.
+/// key. An absent key gets another key's value with probability rate. For the same reason a key
+/// may have several values.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

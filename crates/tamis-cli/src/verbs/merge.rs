@@ -13,7 +13,11 @@ use crate::target::Target;
 /// Make one filter that holds the keys of several
 ///
 /// All must agree in kind, params, hash function and seed: build them with the same options,
-/// --keys included. The result is the filter that inserting all their keys would give.
+/// --keys included. Without --keys each is planned for its own lines, and filters of different
+/// files seldom fit.
+///
+/// The result is the filter that inserting all their keys would give. Its rate is that of all keys
+/// together: to keep the rate that you ask for, give each the sum of the keys as --keys.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

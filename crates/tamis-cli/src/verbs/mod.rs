@@ -37,11 +37,11 @@ use clap::{Parser, Subcommand};
 
 use crate::{numbers, store};
 
-/// Is this key in the set? Filters that answer in a few bits a key.
+/// Is this key in the set? Filters that answer in a few bits per key.
 ///
-/// A filter that answers "no" is always right. A "yes" is wrong with a small probability that you
-/// choose: the rate. Keys are lines of bytes. Filters are files that mean the same on every
-/// machine.
+/// A "no" is always right, as long as only keys that are in were removed. A "yes" is wrong with a
+/// small probability that you choose: the rate. Keys are lines of bytes. Filters are files that
+/// mean the same on every machine.
 #[derive(Parser)]
 #[command(
     name = "tamis",

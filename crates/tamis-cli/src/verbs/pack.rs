@@ -1,4 +1,4 @@
-//! `tamis pack` and `tamis unpack`: a filter as few bytes, and back.
+//! `tamis pack` and `tamis unpack`: a filter in fewer bytes, and back.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::store::Loaded;
 use crate::target::Target;
 use crate::{numbers, show, store};
 
-/// Write a filter as few bytes, for transfer
+/// Write a filter in fewer bytes, for transfer
 ///
 /// The result is entropy-coded. All verbs take a packed filter as they take any other, but it
 /// cannot be used in place (check --mmap).
@@ -32,7 +32,7 @@ pub(crate) struct Pack {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// The fewest bytes, at tens of megabytes a second instead of hundreds
+    /// The fewest bytes, at tens of megabytes per second instead of hundreds
     #[arg(long)]
     best: bool,
 

@@ -81,7 +81,7 @@ pub(crate) struct Publish {
     #[arg(long, value_name = "KEY", required_unless_present = "unsigned")]
     sign: Option<PathBuf>,
 
-    /// Publish without a signature: anyone on the way can give followers other keys
+    /// Publish without a signature: anyone on the network can replace the set
     #[arg(long, conflicts_with = "sign")]
     unsigned: bool,
 

@@ -18,11 +18,12 @@ use crate::store::Loaded;
 ///
 /// Every line removes one occurrence of its key. Exits 1 if a key was absent; the others are
 /// removed all the same. Remove only keys that were added: an absent key that the filter takes for
-/// a member, which happens at its rate, removes what other keys rely on.
+/// a member, which happens at its rate, removes what other keys rely on, and these may be lost for
+/// good, without an error.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  tamis build --kind counting --keys 1M -o sessions.tamis started.txt
+  tamis build --kind blocked-rank --keys 1M -o sessions.tamis started.txt
   tamis remove sessions.tamis ended.txt")]
 pub(crate) struct Remove {
     #[command(flatten)]

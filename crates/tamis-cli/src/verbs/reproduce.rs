@@ -28,7 +28,7 @@ pub(crate) struct Reproduce {
     #[arg(long)]
     quick: bool,
 
-    /// Print rows as JSON, one a line; without -o no folder is written
+    /// Print rows as JSON, one per line; without -o no folder is written
     #[arg(long)]
     json: bool,
 

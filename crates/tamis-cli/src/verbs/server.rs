@@ -82,15 +82,15 @@ struct Add {
     #[arg(long, value_name = "N", requires = "keys_expected")]
     shards: Option<u32>,
 
-    /// Keys that a filter which is made is for
+    /// Keys to plan a new filter for
     #[arg(long = "keys", id = "keys_expected", value_name = "N", value_parser = numbers::count)]
     expected: Option<u64>,
 
-    /// Rate of a filter that is made, that of its dump too
+    /// Rate of a new filter, and of its dump
     #[arg(long, default_value = "1%", value_name = "RATE", value_parser = numbers::rate)]
     rate: f64,
 
-    /// Family of a filter that is made: only cuckoo can be dumped as one file
+    /// Family of a new filter: only cuckoo can be dumped as one file
     #[arg(long, default_value = "cuckoo", value_name = "FAMILY")]
     family: Family,
 

@@ -28,15 +28,21 @@ const DEFAULT_RATE: f64 = 1e-6;
 
 /// Print each line the first time it is seen
 ///
-/// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams. No
-/// line is ever printed twice. But a new line may be dropped, with probability --rate, because the
-/// filter takes it for one that it has seen. From a pipe the filter starts small and is built
-/// anew, twice as large, whenever it is full: the rate holds however many lines come. A filter
-/// that was loaded with --filter cannot grow; a note says if it is too full to keep its rate.
+/// Unlike uniq(1) it needs no sorted input, and unlike sort -u it keeps the order and streams.
+/// Without --within no line is printed twice.
 ///
-/// With --within 1h a line is printed unless it was printed within the last hour. After an hour
-/// and a quarter it is printed again, but for --rate: the time is cut into --steps. Memory follows
-/// the lines that are remembered.
+/// A new line may be dropped, with probability --rate, because the filter takes it for one that it
+/// has seen: one new line in a million unless you say otherwise. The kind is blocked-rank unless
+/// you say otherwise. Memory grows with the number of different lines, or of all lines of plain
+/// files.
+///
+/// From a pipe the filter starts small and is built anew, twice as large, whenever it is full: the
+/// rate holds however many lines come. A filter that was loaded with --filter cannot grow; a note
+/// says if it is too full to keep its rate.
+///
+/// With --within 1h a line that was printed is suppressed for an hour, and for an hour and a
+/// quarter at most; then it is printed again, but for --rate. (The time is cut into --steps.)
+/// Memory follows the lines that are remembered.
 #[derive(Args)]
 #[command(mut_arg("rate", |arg| arg.help("Probability that a new line is dropped [default: 1e-6]")))]
 #[command(mut_arg("kind", |arg| arg.help("Kind of filter [default: blocked-rank]")))]

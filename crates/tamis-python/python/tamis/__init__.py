@@ -1,4 +1,4 @@
-"""Filters for set membership: a few bits a key, and the same bytes as every other tamis.
+"""Filters for set membership: a few bits for each key, and the same bytes as every other tamis.
 
 >>> import tamis
 >>> seen = tamis.Filter(keys=1_000_000, rate=0.001)

@@ -6,6 +6,9 @@
     answers = cupy.asarray(seen.contains(other))  # no copies either way
     seen.to_cpu().save("seen.tamis")              # the same bytes as a tamis.Filter
 
+The kind is `blocked-rank`, from which keys can be removed, and the rate is 1% unless you say
+otherwise.
+
 Importing this needs no GPU; the first filter does (`DeviceError` says what is missing).
 """
 

@@ -6,13 +6,25 @@ use std::thread;
 
 use tamis::bloom::{BlockedParams, BloomParams};
 use tamis::{
-    AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedRank, Bloom,
-    ContentId, Count, CountingBloom, DLeft, Digest, Filter, Full, Goal, Hasher, Insert, Kind,
-    Label, Limits, RankCounting, RankIndexed, RankSet, Remove, Sharded, Size, Stored,
+    Aging, AnyFilter, AnyParams, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedRank, Bloom,
+    ContentId, Count, CountingBloom, DLeft, Digest, FastTable, Filter, Full, Goal, Hasher, Insert,
+    Kind, Label, Limits, RankCounting, RankIndexed, RankSet, Remove, Sharded, Size, Stored,
 };
 use tamis_report::{keys::KeyStream, memory};
 
 const THREADS: usize = 4;
+
+/// Filters go to other threads, and several threads ask one at once. (An [`AnyFilter`] has a
+/// filter of each kind inside.)
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<AnyFilter>();
+    is_shared::<Sharded<AnyFilter>>();
+    is_shared::<AtomicBloom>();
+    is_shared::<AtomicBlockedBloom>();
+    is_shared::<Aging>();
+    is_shared::<FastTable<String, u64>>();
+};
 
 fn members(keys: u64) -> Vec<Digest> {
     KeyStream::new(11).members(Hasher::default(), 0..keys).collect()

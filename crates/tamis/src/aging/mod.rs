@@ -59,7 +59,7 @@ const MOST_STEPS: u32 = 64;
 /// gone from t + `lifetime` (1 + 1/`steps`) on. More steps make the end sharper, and take more
 /// memory and time: a question looks at up to `steps` + 1 tables. With 1, 4, 8 or 16 steps a key
 /// takes about 1, 2.5, 3.3 or 4.1 bits more than in a [`BlockedRank`](crate::BlockedRank). With
-/// fewer than ten thousand keys a step it is more, because a table takes some hundred bytes.
+/// fewer than ten thousand keys per step it is more, because a table takes some hundred bytes.
 ///
 /// Times are numbers in any unit, such as milliseconds. If the clock goes back, nothing is lost:
 /// the filter takes the latest time that it was told for the present, until the clock has passed

@@ -58,8 +58,10 @@ impl AnyFilter {
         /// The filter as a [`Count`]; `None` for kinds that do not count.
         pub fn as_count(self: &Self) -> Option<&dyn Count>;
 
-        /// Lays the filter out anew for twice as many keys. The keys are not needed, and answers
-        /// stay as they are.
+        /// Makes room for twice as many keys. The keys are not needed.
+        ///
+        /// Answers do not change, but every further key raises the rate: with twice the keys it
+        /// is about twice as high.
         pub fn grow(self: &mut Self) -> Result<(), ResizeError>;
 
         /// Lays the filter out anew for half as many keys. The keys are not needed, and answers
@@ -252,8 +254,8 @@ impl AnyFilter {
         by_kind!(frame.header().kind, F => F::read_behind(frame).map(Listed::hold))
     }
 
-    /// A filter that answers from `bytes` in place; only the header is checked. See
-    /// [`Stored::open`].
+    /// A filter that answers from `bytes` in place. Only the header is checked: damage behind it
+    /// goes unnoticed, and answers may be wrong. See [`Stored::open`].
     pub fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
         by_kind!(Frame::share(bytes)?.header().kind, F => F::open(bytes).map(Listed::hold))
     }

@@ -1,4 +1,5 @@
-//! Balanced Bloom filters: blocked filters whose blocks are filled evenly.
+//! Filters with few memory accesses at low rates, for keys that are never removed: blocked filters
+//! whose blocks are filled evenly ("balanced Bloom filters").
 //!
 //! After Y. Kanizo, D. Hay, I. Keslassy, "Access-Efficient Balanced Bloom Filters" (ICC 2012;
 //! technical report). A blocked filter reads one block for a lookup, but most of its false
@@ -149,15 +150,17 @@ schemes! {
         "the emptier of two blocks; two cache lines a lookup, no list"
 }
 
-/// One choice, then the list.
+/// A blocked filter with a list for the keys of its fullest blocks; see [the module](self).
 pub type BalancedSingle = Balanced<Single>;
-/// Several choices in one table.
+/// A blocked filter whose full blocks send keys on in one table; see [the module](self).
 pub type BalancedSequential = Balanced<Sequential>;
-/// Several choices, each in a subtable of its own; see [the module](self).
+/// A blocked filter whose full blocks send keys on to smaller tables; see [the module](self).
 pub type BalancedMht = Balanced<Mht>;
-/// As MHT, with blocks that are limited by their set bits.
+/// A blocked filter for low rates: as [`BalancedMht`], with blocks that are limited by their set
+/// bits. It has the lowest rate of the four kinds with a list; see [the module](self).
 pub type BalancedPopcount = Balanced<Popcount>;
-/// A key goes to the emptier of two blocks.
+/// A blocked filter for low rates, without a list: a key goes to the emptier of two blocks, and
+/// both are read.
 ///
 /// ```compile_fail
 /// use tamis::{Insert, BalancedTwoChoice, Remove};

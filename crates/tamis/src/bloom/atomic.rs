@@ -8,7 +8,8 @@ use crate::filter::Filter;
 use crate::key::Key;
 use crate::spec::Label;
 
-/// A [`Bloom`] filter whose `insert` takes a shared reference.
+/// A [`Bloom`] filter into which several threads insert at once, without locks: `insert` takes a
+/// shared reference.
 ///
 /// It is made from a `Bloom` and becomes one again, in the same memory. The bytes are those that
 /// one thread would have made.
@@ -43,7 +44,7 @@ use crate::spec::Label;
 /// batches.
 pub type AtomicBloom = Atomic<BloomParams>;
 
-/// A [`BlockedBloom`] filter whose `insert` takes a shared reference; otherwise as
+/// A [`BlockedBloom`] filter into which several threads insert at once; otherwise as
 /// [`AtomicBloom`].
 pub type AtomicBlockedBloom = Atomic<BlockedParams>;
 

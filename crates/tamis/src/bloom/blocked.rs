@@ -14,8 +14,10 @@ use crate::stored::{ARRAY, Stored};
 use crate::traffic;
 use crate::wire::Frame;
 
-/// A blocked Bloom filter: all bits of a key are in one block, one in each of its sections, so
-/// that every question is one memory access and a few vector instructions.
+/// A filter with quick lookups, for keys that are never removed: the blocked Bloom filter.
+///
+/// All bits of a key are in one block, one in each of its sections, so that every question is one
+/// memory access and a few vector instructions.
 ///
 /// With blocks of 256 bits and eight hashes this is the split-block filter of Parquet: for a
 /// number of blocks that is a power of two, the same hashes set the same bits, and

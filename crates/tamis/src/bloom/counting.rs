@@ -21,7 +21,9 @@ use crate::stored::{ARRAY, Stored};
 use crate::traffic;
 use crate::wire::{ContentHasher, ContentId, Encoded, Encoding, Frame, Payload};
 
-/// A counting Bloom filter: a small counter instead of every bit, so that keys can be removed.
+/// The textbook filter from which keys can be removed, for comparison: a Bloom filter with a small
+/// counter instead of every bit. At 1% [`BlockedRank`](crate::BlockedRank) takes a quarter of the
+/// memory.
 ///
 /// A counter that reaches its largest value stays there for ever: it no longer knows how many keys
 /// rely on it, and lowering it could lose one. If two of the k positions of a key are equal, their

@@ -1,4 +1,4 @@
-//! The baselines that every other filter is measured against.
+//! Bloom filters: plain, counting and blocked. Every other kind is measured against these.
 //!
 //! A Bloom filter is an array of m bits. Inserting a key sets k of them, chosen by its digest; a
 //! key is answered yes when all its k bits are set. A counting filter keeps small counters
@@ -9,7 +9,7 @@
 //! Bloom          0 1 0 0 1 0 1 1 0 0 ...        m bits
 //!                  ^     ^   ^                  the k = 3 bits of one key
 //! CountingBloom  0 2 0 0 1 0 3 1 0 0 ...        m counters of 4 bits
-//! BlockedBloom   [512 bits][512 bits][512 bits] one block a key,
+//! BlockedBloom   [512 bits][512 bits][512 bits] a key is in one block,
 //!                           |..^..|^.|..^|      a bit in each of its k sections
 //! ```
 //!

@@ -21,7 +21,8 @@ const LARGE: usize = 1 << 18;
 /// Positions that a batch looks at first: absent keys get past them once in four times.
 const FIRST: usize = 2;
 
-/// A plain Bloom filter: any number of bits m, any number of hash functions k.
+/// The plain Bloom filter, for keys that are never removed: any number of bits m, any number of
+/// hash functions k.
 ///
 /// ```
 /// use tamis::Bloom;

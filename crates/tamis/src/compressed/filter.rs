@@ -56,11 +56,11 @@ impl CompressedParams {
     }
 }
 
-/// A Bloom filter that keeps the positions of its set bits, and answers from them.
+/// A filter for sets that never change, for a thousand keys or fewer at rates below 0.4%; for
+/// more keys [`Ribbon`](crate::Ribbon) takes less memory.
 ///
-/// It is built once from all its keys. For a thousand keys or fewer it takes the least memory of
-/// all kinds below 0.4%; for more, [`Ribbon`](crate::Ribbon) takes less. See
-/// [the module](super) for how it works.
+/// It is a Bloom filter that keeps the positions of its set bits, and answers from them. It is
+/// built once from all its keys. See [the module](super) for how it works.
 ///
 /// ```
 /// use tamis::CompressedBloom;

@@ -8,8 +8,8 @@ use crate::spec::{Invalid, Label, Limits, WireError};
 use crate::stored::Stored;
 use crate::wire::Frame;
 
-/// A plain filter in pieces, as [`Packing`](crate::Packing) writes it. It is never unpacked as a
-/// whole.
+/// Answers from a packed plain filter without unpacking all of it: a filter in pieces, as
+/// [`Packing`](crate::Packing) writes it.
 ///
 /// The paper proposes it (section II-B): "split the Bloom filter into several pieces, and
 /// compress each piece. To look up a bit would only require decompressing a certain piece".

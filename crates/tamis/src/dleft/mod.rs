@@ -1,5 +1,7 @@
-//! The d-left counting Bloom filter: fingerprints in d subtables, balanced so well that buckets
-//! almost never overflow.
+//! A filter from which keys can be removed, and that counts keys which come up to four times: the
+//! d-left counting Bloom filter.
+//!
+//! Fingerprints are in d subtables, balanced so well that buckets almost never overflow.
 //!
 //! After F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese, "An Improved
 //! Construction for Counting Bloom Filters", ESA 2006. A key is kept as its *identity*, an integer
@@ -32,19 +34,22 @@
 //!
 //! Tables are planned for 6.75 of 8 cells. If all d buckets of a key are full, a cell of the first
 //! one moves to another of its own choices; if necessary, another cell moves out of that one
-//! before. If that fails too, the key goes to the overflow, a sorted list of entries. A cell
-//! counts to four; further copies are counted in the overflow, so that counts are exact. When the
+//! before. If that fails too, the key goes to the overflow, a sorted list of entries. When the
 //! table holds as many identities as it has cells, it grows to twice the buckets, with remainders
 //! one bit shorter: identities, and so answers, stay. [`grow`](crate::Stored::grow),
 //! [`shrink`](crate::Stored::shrink) and `recut` change the layout when you ask for it, and need
 //! no keys.
+//!
+//! A cell counts to four; further copies are counted in the overflow. So counts are never too low.
+//! They are too high for about a share `rate` of the keys, those that share an identity with
+//! another key.
 //!
 //! # Limits
 //!
 //! A key that is in more than four times takes an entry of 24 bytes in the overflow, and inserting
 //! an entry there moves all entries behind it. That is good for a few such keys, not for many
 //! ([`RankCounting`](crate::RankCounting) is for those). At most 2^62 identities, 8 subtables, 15
-//! cells a bucket.
+//! cells per bucket.
 //!
 //! Removing a key that was never inserted is refused if the filter answers no to it. If it answers
 //! yes by mistake (with probability `rate`), one occurrence of another key with the same identity
@@ -70,7 +75,11 @@ use crate::digest::Digest;
 use crate::identities::{Identities, Table as _};
 use crate::spec::ResizeError;
 
-/// A multiset of identities; see [the module](self).
+/// A filter from which keys can be removed, and that counts keys which come up to four times.
+/// [`BlockedRank`](crate::BlockedRank) takes less memory.
+///
+/// Remove only keys that are in; [the module](self) says how it works, and what it does with keys
+/// that come more often.
 pub type DLeft = Identities<Table>;
 
 impl DLeft {

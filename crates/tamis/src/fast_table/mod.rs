@@ -14,7 +14,7 @@
 //!                         ^   ^     ^         the smallest, 1, and the first of those: its home
 //! off chip   heads      - - - x y - z ...     4 bytes each
 //!                             |
-//!            items      [key value] ...       in one array, without gaps; 4 bytes a link
+//!            items      [key value] ...       in one array, without gaps; 4 bytes per link
 //! ```
 //!
 //! ```
@@ -50,7 +50,7 @@
 //! where lookups are much more frequent. A table that was sized for a number of keys doubles its
 //! buckets beyond it, and hashes all keys again. An adversary can choose keys that fill one
 //! bucket and make lookups slow: use a keyed hash against that. With fewer than about two buckets
-//! a key the baselines read less. There is no wire format: send the items.
+//! per key the baselines read less. There is no wire format: send the items.
 //!
 //! On a processor with caches a general hash map answers a single lookup sooner. Its byte of
 //! control for every slot is a filter too, and names a place at once; a `FastTable` has to read
@@ -86,7 +86,8 @@ pub trait Layout: Place {}
 
 impl<L: Place> Layout for L {}
 
-/// An exact map from keys to values; see [the module](self).
+/// An exact map from keys to values that answers no without reading its items; see
+/// [the module](self).
 #[derive(Clone, Debug)]
 pub struct FastTable<K, V, L = Pruned> {
     params: TableParams,

@@ -26,7 +26,11 @@ use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
 /// The section behind the bit array: the choices, where there are any.
 const CHOICES: u8 = 1;
 
-/// A Bloom filter whose keys are in groups, each with the hash functions that set the fewest bits.
+/// A filter for sets that never change, for a thousand keys or fewer at rates above 0.4%; for
+/// more keys [`Ribbon`](crate::Ribbon) takes less memory.
+///
+/// It is a Bloom filter whose keys are in groups, each with the hash functions that set the fewest
+/// bits; see [the module](super).
 ///
 /// There is no `insert`: a key that came later would use the functions of its group, which were
 /// not chosen for it.

@@ -1,4 +1,5 @@
-//! Partitioned hashing: groups of keys, each with the hash functions that suit it.
+//! A Bloom filter that is built once from all its keys, with a fraction of a plain one's rate:
+//! each group of keys has the hash functions that suit it ("partitioned hashing").
 //!
 //! After Hao, Kodialam and Lakshman, "Building High Accuracy Bloom Filters Using Partitioned
 //! Hashing" (SIGMETRICS 2007), as implemented in a project report. One hash cuts the keys into
@@ -8,7 +9,7 @@
 //! filter's at 10 bits per key, and a third at 16.
 //!
 //! ```text
-//! choices  | 7 3 1 | 9 8 2 | 0 0 0 | 5 4 0 |    k of H functions a group, falling; 0 first: empty
+//! choices  | 7 3 1 | 9 8 2 | 0 0 0 | 5 4 0 |    k of H functions per group, falling; 0 first: empty
 //! array    0 1 1 0 0 1 0 0 ... | 0 0 1 1 0 ...  m bits, in segments with groups of their own
 //! ```
 //!
@@ -40,9 +41,9 @@
 //!
 //! # Limits
 //!
-//! The filter is built once from all keys, which takes 8 bytes a key. Nothing can be added or
+//! The filter is built once from all keys, which takes 8 bytes per key. Nothing can be added or
 //! removed, filters cannot be merged, and there are no deltas: send snapshots. At most 2^48 bits,
-//! 2^40 groups, 2^20 candidates and 64 functions a group.
+//! 2^40 groups, 2^20 candidates and 64 functions per group.
 //!
 //! For your information: a patent of the method, US 7,930,547 B2 (filed in 2007, granted in 2011,
 //! nominal end in mid-2027), claims iterating on the fill factor. Have it checked before you ship

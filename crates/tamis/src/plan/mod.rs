@@ -1,5 +1,5 @@
-//! From a goal to a plan: each kind bids with the params that it would build, every bit counted,
-//! and the plans can explain themselves. Plans are the same on every machine.
+//! From a goal to a plan: each kind offers the params that it would build, every bit counted, and
+//! the plans can explain themselves. Plans are the same on every machine.
 
 mod choose;
 mod explain;

@@ -17,7 +17,8 @@ use crate::stored::{ARRAY, Stored};
 use crate::traffic;
 use crate::wire::Frame;
 
-/// A filter of a set that never changes, in hardly more bits than the rate needs.
+/// A filter of a set that never changes, in hardly more bits than the rate needs. Keys cannot be
+/// added or removed.
 ///
 /// See [the module](super) for how it works. There is no `insert`: rows are solved for all keys
 /// together.

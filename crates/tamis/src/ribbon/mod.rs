@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!                  start
-//! rows     0 1 1 0 1 0 0 1 1 0 1 0 ...          the solution, r bits a row
+//! rows     0 1 1 0 1 0 0 1 1 0 1 0 ...          the solution, r bits per row
 //! key             [1 . 1 1 . 1]                 64 coefficients, the first is 1
 //! buckets  |  keys bumped below 24  |  all kept  |  ...         2 bits for every 128 rows
 //!                   |
@@ -40,15 +40,15 @@
 //!
 //! Keys are sorted by their starts; a level is cut into segments of 2^18 rows, which several
 //! threads can build. The bytes do not depend on their number. Beside the filter and the digests
-//! that the caller holds, building takes 8 bytes a key, and 4 MiB for each thread.
+//! that the caller holds, building takes 8 bytes per key, and 4 MiB for each thread.
 //!
 //! # Limits
 //!
 //! The filter is built once from all keys. Nothing can be added or removed, filters cannot be
-//! merged, and there are no deltas: send snapshots. At most 2^40 rows a level, and 64 bits a row.
-//! Fewer than some thousand keys take more than their share, because every level ends with 64
-//! rows that few keys reach: 15 bits a key for 100 keys at 1%. If more keys come than the filter
-//! was planned for, the list takes them, with 64 bits each.
+//! merged, and there are no deltas: send snapshots. At most 2^40 rows per level, 64 bits per row.
+//! Fewer than about a thousand keys (two thousand at 0.01%) take less memory in other kinds,
+//! because here every level ends with 64 rows that few keys reach: 15 bits per key for 100 keys at
+//! 1%. If more keys come than the filter was planned for, the list takes them, with 64 bits each.
 
 pub(crate) mod build;
 mod filter;

@@ -32,6 +32,15 @@
 //! together; the batch as a whole does not. Sums over all shards, such as [`keys`](Filter::keys),
 //! visit one shard after the other; they are exact while no thread changes the filter.
 //!
+//! # How to save it
+//!
+//! A `Sharded` has no bytes of its own. Encode shard after shard
+//! ([`for_each_shard`](Sharded::for_each_shard)), and give what was decoded to
+//! [`from_shards`](Sharded::from_shards) in the same order. For one file,
+//! [`merged`](Sharded::merged) makes one filter of all shards; not of Bloom kinds, because one
+//! array of a shard's size cannot hold the bits of all. Use the
+//! [atomic filters](crate::AtomicBloom) for those.
+//!
 //! # How many shards?
 //!
 //! Eight or more for each thread that writes: then two threads seldom meet. Single operations pass
@@ -62,7 +71,8 @@ const SHARD_WORD: u64 = 3;
 /// The most shards that a plan gives.
 const MAX_SHARDS: usize = 1 << 16;
 
-/// Any filter, cut into shards, for several threads; see [the module](self).
+/// A filter of any kind for several threads that insert, remove and ask at once; see
+/// [the module](self).
 ///
 /// ```
 /// use tamis::{BlockedBloom, Filter, Goal, Hasher, Sharded};

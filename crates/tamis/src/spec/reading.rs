@@ -26,7 +26,7 @@ pub struct Limits {
     ///
     /// A filter in its plain form takes little more than its own size. Unpacking takes the packed
     /// bytes as well, and in `blocked-rank` up to 144 bytes for each key that finds no room in its
-    /// block, about one in 16.
+    /// block. Of a filter that is as full as planned that is one key in ten at most.
     pub memory: u64,
 }
 

@@ -304,7 +304,7 @@ fn planes(reach: impl Fn(u64) -> f64) -> f64 {
     }
 }
 
-/// Bits of a number that is written seven bits a byte.
+/// Bits of a number that is written seven bits per byte.
 fn leb(number: f64) -> f64 {
     let bits = 64 - (number as u64 | 1).leading_zeros();
     f64::from(bits.div_ceil(7) * 8)
