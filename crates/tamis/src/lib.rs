@@ -35,7 +35,7 @@
 //! | a small value for every key | [`BlockedMap`] | `blocked-map` |
 //! | the same in packed buckets | [`RankMap`] | `rank-map` |
 //! | removal and counts, for keys that come up to four times | [`DLeft`] | `dleft` |
-//! | the textbook counting filter, for comparison: four times the memory of `blocked-rank` at 1%, and slower | [`CountingBloom`] | `counting` |
+//! | the textbook counting filter, for comparison: four times the memory of `blocked-rank` at 1%; its operations take longer | [`CountingBloom`] | `counting` |
 //! | the least memory of all, built once from all keys | [`Ribbon`] | `ribbon` |
 //! | the same for a thousand keys or fewer | [`CompressedBloom`]; at rates above 0.4% [`PartitionedBloom`] | `compressed`, `partitioned` |
 //! | keys that expire some time after they were last seen | [`Aging`] | |

@@ -263,7 +263,7 @@ pub trait Stored: Filter + Clone + Sized {
     /// Label and params from the header of a filter of this kind.
     #[doc(hidden)]
     fn begin(frame: &Frame<'_>) -> Result<(Label, Self::Params), WireError> {
-        let (label, values) = frame.begin(Self::KIND)?;
+        let (label, values) = frame.begin(Object::Filter, Self::KIND)?;
         Ok((label, Self::Params::from_values(values)?))
     }
 

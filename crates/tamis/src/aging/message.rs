@@ -80,15 +80,12 @@ impl Aging {
         Ok(())
     }
 
-    /// `Ok` if a delta can lead from this filter to `new`.
-    fn check_fits(&self, new: &Self) -> Result<(), Mismatch> {
+    /// `Ok` if a delta can lead from this filter to `new`, and the two can be merged.
+    pub(super) fn check_fits(&self, new: &Self) -> Result<(), Mismatch> {
         Mismatch::check_hashers(self.hasher, new.hasher)?;
-        let names = ["universe", "lifetime", "steps"];
-        let params = self.params().into_iter().zip(new.params());
-        names
-            .into_iter()
-            .zip(params)
-            .try_for_each(|(name, (old, new))| Mismatch::check(name, &old, &new))
+        Mismatch::check("universe", &self.universe, &new.universe)?;
+        Mismatch::check("lifetime", &self.lifetime, &new.lifetime)?;
+        Mismatch::check("steps", &self.steps, &new.steps)
     }
 
     /// The generation of this filter of the step in which `new` has one of this age.

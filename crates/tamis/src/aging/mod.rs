@@ -38,9 +38,7 @@ use crate::digest::{Digest, Hasher};
 use crate::entry::{Entry, order};
 use crate::filter::Filter as _;
 use crate::key::Key;
-use crate::spec::{
-    Absent, Full, Goal, Invalid, Kind, Label, MergeError, Mismatch, PlanError, require,
-};
+use crate::spec::{Absent, Full, Goal, Invalid, Kind, Label, MergeError, PlanError, require};
 use crate::wire::{ContentHasher, ContentId};
 
 /// A generation is laid out anew when it has room for a share of 1/`YOUNG` more keys, which is
@@ -331,10 +329,7 @@ impl Aging {
     /// Hash, seed, universe, lifetime and steps must agree, and so must the clocks. Nothing has
     /// changed on an error.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        Mismatch::check_hashers(self.hasher, other.hasher)?;
-        Mismatch::check("universe", &self.universe, &other.universe)?;
-        Mismatch::check("lifetime", &self.lifetime, &other.lifetime)?;
-        Mismatch::check("steps", &self.steps, &other.steps)?;
+        self.check_fits(other)?;
         // On a copy, so that an error leaves the filter as it was.
         let mut merged = self.clone();
         merged.capacity = merged.capacity.max(other.capacity);

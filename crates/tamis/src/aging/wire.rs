@@ -35,7 +35,6 @@ impl Aging {
             let generation = read(&mut frame, age)?;
             filter.hold(age, generation)?;
         }
-        frame.finish()?;
         filter.finish(&frame)?;
         Ok(filter)
     }
@@ -51,32 +50,18 @@ impl Aging {
     }
 
     pub(super) fn header(&self, object: Object) -> Header {
-        let label = self.label();
-        Header {
-            object,
-            kind: Kind::BlockedRank,
-            hasher: label.hasher,
-            keys: label.keys,
-            capacity: label.capacity,
-            params: self.params().to_vec(),
-            sections: Vec::new(),
-        }
+        Header::new(object, Kind::BlockedRank, self.label(), self.params().to_vec())
     }
 
     /// An empty filter as a header says.
     pub(super) fn begin(frame: &Frame<'_>, object: Object) -> Result<Self, WireError> {
-        let header = frame.header();
-        header.expect(object)?;
-        if header.kind != Kind::BlockedRank {
-            let (found, wanted) = (header.kind.name(), Kind::BlockedRank.name());
-            return Err(WireError::Kind { found, wanted });
-        }
-        let params: [u64; 4] = as_stored(&header.params)?;
+        let (label, params) = frame.begin(object, Kind::BlockedRank)?;
+        let params: [u64; 4] = as_stored(params)?;
         let [universe, lifetime, steps, _] = params;
         require(ladder::is_universe(universe), "universe", universe, ladder::UNIVERSES)?;
         require(lifetime > 0, "lifetime", lifetime, "1 or more")?;
         require((1..=MOST_STEPS.into()).contains(&steps), "steps", steps, "1 to 64")?;
-        Ok(Self::empty(header.hasher, header.capacity, params))
+        Ok(Self::empty(label.hasher, label.capacity, params))
     }
 
     /// The age of the generation in the next section: they come by age, the youngest first.
@@ -85,10 +70,8 @@ impl Aging {
         let last = self.generations.iter().rposition(Option::is_some);
         let expected = "ages of generations, up to the number of steps, in order";
         let is_next = last.is_none_or(|last| last < age.into()) && u32::from(age) <= self.steps;
-        if is_next {
-            return Ok(Some(age));
-        }
-        Err(WireError::Value { field: "section role", value: age.into(), expected })
+        WireError::require(is_next, "section role", age.into(), expected)?;
+        Ok(Some(age))
     }
 
     /// Takes `filter`, which was read, as the generation of an age.
@@ -102,11 +85,7 @@ impl Aging {
     pub(super) fn finish(&self, frame: &Frame<'_>) -> Result<(), WireError> {
         self.validate()?;
         let (value, keys) = (frame.header().keys, self.label().keys);
-        if value == keys {
-            return Ok(());
-        }
-        let expected = "the sum of the keys of all generations";
-        Err(WireError::Value { field: "keys", value, expected })
+        WireError::require(value == keys, "keys", value, "the sum of the keys of all generations")
     }
 }
 
@@ -121,9 +100,7 @@ pub(super) fn read(frame: &mut Frame<'_>, role: u8) -> Result<BlockedRank, WireE
     let (bytes, claimed) = frame.trimmed(role)?;
     let filter = BlockedRank::decode(&bytes, Limits::memory(frame.budget().left()))?;
     frame.budget().take(filter.footprint() / 8)?;
-    if claimed == held(&filter) {
-        return Ok(filter);
-    }
     let expected = "the memory that the generation takes";
-    Err(WireError::Value { field: "section length", value: claimed, expected })
+    WireError::require(claimed == held(&filter), "section length", claimed, expected)?;
+    Ok(filter)
 }

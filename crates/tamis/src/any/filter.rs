@@ -251,13 +251,13 @@ impl AnyFilter {
     /// A filter from the sections behind a header that has been read already. Every byte is
     /// checked.
     pub fn read_behind(frame: Frame<'_>) -> Result<Self, WireError> {
-        by_kind!(frame.header().kind, F => F::read_behind(frame).map(Listed::hold))
+        by_kind!(frame.header().kind, F => F::read_behind(frame).map(Into::into))
     }
 
     /// A filter that answers from `bytes` in place. Only the header is checked: damage behind it
     /// goes unnoticed, and answers may be wrong. See [`Stored::open`].
     pub fn open(bytes: &SharedBytes) -> Result<Self, WireError> {
-        by_kind!(Frame::share(bytes)?.header().kind, F => F::open(bytes).map(Listed::hold))
+        by_kind!(Frame::share(bytes)?.header().kind, F => F::open(bytes).map(Into::into))
     }
 }
 

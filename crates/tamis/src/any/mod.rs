@@ -42,10 +42,6 @@ macro_rules! hold {
         pub(crate) use {by_kind, each};
 
         $(impl Listed for $type {
-            fn hold(self) -> AnyFilter {
-                AnyFilter::$kind(self)
-            }
-
             fn hold_params(params: Self::Params) -> AnyParams {
                 AnyParams::$kind(params)
             }
@@ -65,10 +61,7 @@ macro_rules! hold {
 kinds!(hold $);
 
 /// A filter type that is in the list of kinds.
-pub(crate) trait Listed: Stored {
-    /// This filter as an [`AnyFilter`].
-    fn hold(self) -> AnyFilter;
-
+pub(crate) trait Listed: Stored + Into<AnyFilter> {
     /// These params as [`AnyParams`].
     fn hold_params(params: Self::Params) -> AnyParams;
 

@@ -78,7 +78,7 @@ impl AnyParams {
     /// An empty filter. `label` is a [`Hasher`](crate::Hasher), or a [`Label`] that also says for
     /// how many keys the filter was planned.
     pub fn build(self, label: impl Into<Label>) -> Result<AnyFilter, OutOfMemory> {
-        each!(AnyParams: self, F, params => F::new(params, label).map(Listed::hold))
+        each!(AnyParams: self, F, params => F::new(params, label).map(Into::into))
     }
 
     /// A filter of the keys with the digests `keys`. Every kind can be built so, also those that
@@ -105,7 +105,7 @@ impl AnyParams {
         threads: usize,
     ) -> Result<AnyFilter, BuildError> {
         each!(AnyParams: self, F, params => {
-            F::build_in_parallel(params, label, keys, threads).map(Listed::hold)
+            F::build_in_parallel(params, label, keys, threads).map(Into::into)
         })
     }
 

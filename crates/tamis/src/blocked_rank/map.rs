@@ -47,6 +47,16 @@ fn pair(entry: Entry, bits: u32) -> Entry {
     Entry { identity: identity << bits | value, value: 0, count }
 }
 
+/// What is the same for pairs.
+macro_rules! relay {
+    ($(fn $name:ident($self:ident: $Self:ty $(, $arg:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
+        $(#[inline]
+        fn $name($self: $Self $(, $arg: $type)*) $(-> $result)? {
+            $self.pairs.$name($($arg),*)
+        })*
+    };
+}
+
 impl identities::Table for MapTable {
     const KIND: Kind = Kind::BlockedMap;
     const CAN: &'static [Operation] =
@@ -90,10 +100,6 @@ impl identities::Table for MapTable {
         params.value()
     }
 
-    fn content_params(params: &BlockedMapParams) -> Vec<(&'static str, u64)> {
-        alloc::vec![("universe", params.universe()), ("value", params.value().into())]
-    }
-
     fn new(params: BlockedMapParams) -> Result<Self, OutOfMemory> {
         Table::new(params.0).map(|pairs| Self { pairs })
     }
@@ -102,19 +108,22 @@ impl identities::Table for MapTable {
         BlockedMapParams(self.pairs.params())
     }
 
-    #[inline]
-    fn place(&self, digest: Digest) -> Place {
-        self.pairs.place(digest)
-    }
-
-    #[inline]
-    fn prefetch(&self, digest: Digest) {
-        self.pairs.prefetch(digest);
-    }
-
-    #[inline]
-    fn contains(&self, place: Place) -> bool {
-        self.pairs.contains(place)
+    relay! {
+        fn place(self: &Self, digest: Digest) -> Place;
+        fn prefetch(self: &Self, digest: Digest);
+        fn contains(self: &Self, place: Place) -> bool;
+        fn clear(self: &mut Self);
+        fn validate(self: &Self) -> Result<(), Invalid>;
+        fn footprint(self: &Self) -> u64;
+        fn used(self: &Self) -> u64;
+        fn fill(self: &Self) -> f64;
+        fn overflow(self: &Self) -> u64;
+        fn overflow_mut(self: &mut Self) -> &mut Overflow;
+        fn lines_to_contain(self: &Self, place: Place) -> u32;
+        fn lines_to_insert(self: &Self, place: Place) -> u32;
+        fn sections(self: &Self) -> Vec<Payload<'_>>;
+        fn contains_many(self: &Self, digests: &[Digest], answers: &mut [bool]);
+        fn insert_many(self: &mut Self, digests: &[Digest]) -> Result<(), (usize, Full)>;
     }
 
     fn count(&self, place: Place) -> u64 {
@@ -169,38 +178,6 @@ impl identities::Table for MapTable {
         self.pairs.lay_out(entries.map(|entry| pair(entry, bits)))
     }
 
-    fn clear(&mut self) {
-        self.pairs.clear();
-    }
-
-    fn validate(&self) -> Result<(), Invalid> {
-        self.pairs.validate()
-    }
-
-    fn footprint(&self) -> u64 {
-        self.pairs.footprint()
-    }
-
-    fn used(&self) -> u64 {
-        self.pairs.used()
-    }
-
-    fn fill(&self) -> f64 {
-        self.pairs.fill()
-    }
-
-    fn overflow(&self) -> u64 {
-        self.pairs.overflow()
-    }
-
-    fn lines_to_contain(&self, place: Place) -> u32 {
-        self.pairs.lines_to_contain(place)
-    }
-
-    fn lines_to_insert(&self, place: Place) -> u32 {
-        self.pairs.lines_to_insert(place)
-    }
-
     fn grown(&self) -> Result<Self, ResizeError> {
         self.pairs.grown().map(|pairs| Self { pairs })
     }
@@ -215,28 +192,12 @@ impl identities::Table for MapTable {
         Some(self.joined(BlockedMapParams(params), dropped, other, other_dropped))
     }
 
-    fn sections(&self) -> Vec<Payload<'_>> {
-        self.pairs.sections()
-    }
-
     fn decode(frame: &mut Frame<'_>, params: BlockedMapParams) -> Result<Self, WireError> {
         sections::decode(frame, params.0).map(|pairs| Self { pairs })
     }
 
-    fn overflow_mut(&mut self) -> &mut Overflow {
-        self.pairs.overflow_mut()
-    }
-
     fn decoded_bytes(params: &BlockedMapParams) -> u64 {
         Table::decoded_bytes(&params.0)
-    }
-
-    fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        self.pairs.contains_many(digests, answers);
-    }
-
-    fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
-        self.pairs.insert_many(digests)
     }
 
     fn as_remove(filter: &mut Identities<Self>) -> Option<&mut dyn Remove> {

@@ -52,34 +52,23 @@ impl Level {
     /// bits.
     fn checked(self, widest: u32) -> Result<Self, InvalidParam> {
         let Self { block, blocks, locations, cells, fingerprint, value } = self;
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
-        if !block.is_power_of_two() || !(64 * LEAST_WORDS..=64 * MOST_WORDS).contains(&block) {
-            return refuse("block", block.into(), "a power of two, 512 to 32768 bits");
-        }
+        let fits = block.is_power_of_two() && (64 * LEAST_WORDS..=64 * MOST_WORDS).contains(&block);
+        require(fits, "block", block, "a power of two, 512 to 32768 bits")?;
         let words = self.words();
         let own = fingerprint.saturating_sub(value);
-        if !(1..=widest).contains(&own) || fingerprint > MAX_WIDTH {
-            let expected = match widest {
-                MAX_FINGERPRINT => "1 to 24 bits, and at most 48 with a value",
-                _ => "1 to 48 bits, with a value",
-            };
-            return refuse("fingerprint", own.into(), expected);
-        }
-        let most = if cells == 0 { None } else { Shape::most_locations(words, cells, fingerprint) };
-        let Some(most) = most else {
-            return refuse("cells", cells.into(), "1 up to what fits into a block");
+        let expected = match widest {
+            MAX_FINGERPRINT => "1 to 24 bits, and at most 48 with a value",
+            _ => "1 to 48 bits, with a value",
         };
-        if !(1..=most).contains(&locations) {
-            return refuse(
-                "locations",
-                locations.into(),
-                "1 up to what the cells leave of a block",
-            );
-        }
+        let fits = (1..=widest).contains(&own) && fingerprint <= MAX_WIDTH;
+        require(fits, "fingerprint", own, expected)?;
+        let most = if cells == 0 { None } else { Shape::most_locations(words, cells, fingerprint) };
+        require(most.is_some(), "cells", cells, "1 up to what fits into a block")?;
+        let fits = (1..=most.unwrap_or(0)).contains(&locations);
+        require(fits, "locations", locations, "1 up to what the cells leave of a block")?;
         let most = ((MAX_UNIVERSE / u64::from(locations)) >> fingerprint).min(MAX_BLOCKS);
-        if !(1..=most).contains(&blocks) {
-            return refuse("blocks", blocks, "1 to 2^39, and at most 2^61 identities");
-        }
+        let fits = (1..=most).contains(&blocks);
+        require(fits, "blocks", blocks, "1 to 2^39, and at most 2^61 identities")?;
         Ok(self)
     }
 
@@ -99,15 +88,12 @@ impl Level {
     /// Blocks behind these ones, if they are legal: they must have at least as many identities,
     /// and a location in front must be part of one behind.
     pub(super) fn behind(&self, level: Self) -> Result<Self, InvalidParam> {
-        let refuse = |name, value, expected| Err(InvalidParam { name, value, expected });
         let level = level.checked(MAX_WIDTH)?;
-        if level.fingerprint < self.fingerprint {
-            let own = level.fingerprint - level.value;
-            return refuse("fingerprint", own.into(), "not narrower than in front");
-        }
-        if level.universe() < self.universe() {
-            return refuse("blocks", level.blocks, "as many identities as in front");
-        }
+        let own = level.fingerprint - level.value;
+        let is_wide = level.fingerprint >= self.fingerprint;
+        require(is_wide, "fingerprint", own, "not narrower than in front")?;
+        let is_enough = level.universe() >= self.universe();
+        require(is_enough, "blocks", level.blocks, "as many identities as in front")?;
         Ok(level)
     }
 
@@ -155,18 +141,15 @@ impl BlockedRankParams {
     ) -> Result<Self, InvalidParam> {
         let front = front.checked(MAX_FINGERPRINT)?;
         // (Less than 2^48, as blocks are.)
-        if capacity == 0 || capacity / (u64::from(front.block) / 2) > front.blocks {
-            let expected = "1 up to half the bits of all blocks";
-            return Err(InvalidParam { name: "capacity", value: capacity, expected });
-        }
+        let fits = capacity > 0 && capacity / (u64::from(front.block) / 2) <= front.blocks;
+        require(fits, "capacity", capacity, "1 up to half the bits of all blocks")?;
         let mut last = front;
         for (level, part) in behind.iter().zip(["second_", "third_"]) {
             let Some(level) = *level else { break };
             last = last.behind(level).map_err(|fault| of_part(part, &fault))?;
         }
         if let [None, Some(level)] = behind {
-            let expected = "0, because there is no second level";
-            return Err(InvalidParam { name: "third_blocks", value: level.blocks, expected });
+            require(false, "third_blocks", level.blocks, "0, because there is no second level")?;
         }
         Ok(Self { front, capacity, behind })
     }
@@ -242,10 +225,7 @@ impl BlockedRankParams {
     /// The same identities in half the blocks.
     pub(super) fn shrunk(&self) -> Result<Self, InvalidParam> {
         let Level { blocks, fingerprint, .. } = self.front;
-        if !blocks.is_multiple_of(2) {
-            let expected = "an even number, to be halved";
-            return Err(InvalidParam { name: "blocks", value: blocks, expected });
-        }
+        require(blocks.is_multiple_of(2), "blocks", blocks, "an even number, to be halved")?;
         let front = self.front.recut(blocks / 2, fingerprint + 1);
         Self::of(front, self.capacity.div_ceil(2))
     }
@@ -256,10 +236,8 @@ impl BlockedRankParams {
         if dropped == 0 {
             return Ok(*self);
         }
-        if dropped >= self.fingerprint() {
-            let (value, expected) = (self.fingerprint().into(), "more bits than are to be dropped");
-            return Err(InvalidParam { name: "fingerprint", value, expected });
-        }
+        let own = self.fingerprint();
+        require(dropped < own, "fingerprint", own, "more bits than are to be dropped")?;
         Self::of(self.front.recut(blocks, fingerprint - dropped), self.capacity)
     }
 }

@@ -45,7 +45,7 @@ use alloc::vec;
 use crate::bits::field;
 use crate::spec::{Invalid, digest_floor};
 
-const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
+pub(crate) const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
 
 /// The positions that a lookup reads: up to the first that `holds` denies, and that one.
 pub(crate) fn looked_at(

@@ -75,7 +75,7 @@ impl Change {
                 toggled.extend(whole.iter().map(|entry| u64::from_le_bytes(*entry)));
                 if !rest.is_empty()
                     || size != entries.len() as u64
-                    || !numbers::strictly_rise(&toggled)
+                    || !toggled.is_sorted_by(|a, b| a < b)
                 {
                     return Err(DAMAGED.into());
                 }

@@ -101,8 +101,3 @@ pub(crate) fn take_bits<'a>(bytes: &mut &'a [u8], count: u64, width: u32) -> Opt
     *bytes = rest;
     Some(BitReader::new(taken))
 }
-
-/// Whether every number is greater than the one before.
-pub(crate) fn strictly_rise(numbers: &[u64]) -> bool {
-    numbers.is_sorted_by(|a, b| a < b)
-}

@@ -252,16 +252,9 @@ impl Buckets {
 fn zero_lanes(number: u128, highs: u128) -> u128 {
     // Adding all ones to the other bits of a lane carries into its highest unless they are all
     // zero; no lane carries into the next.
-    let others = (number & !highs).wrapping_add(lanes_without(highs));
+    let ones = u128::MAX >> highs.leading_zeros() & !highs;
+    let others = (number & !highs).wrapping_add(ones);
     !(others | number) & highs
-}
-
-/// All bits of all lanes but the highest.
-#[inline]
-fn lanes_without(highs: u128) -> u128 {
-    // From one highest bit up to the next.
-    let top = u128::MAX >> highs.leading_zeros();
-    top & !highs
 }
 
 #[cfg(test)]

@@ -67,17 +67,6 @@ pub(crate) fn read_list(frame: &mut Frame<'_>, role: u8) -> Result<Vec<Entry>, W
 
 /// The claimed size must be the real one: it was checked against the limits.
 pub(crate) fn check_decoded(decoded: u64, table_bytes: u64) -> Result<(), WireError> {
-    if decoded == table_bytes {
-        return Ok(());
-    }
-    Err(WireError::Value {
-        field: "section length",
-        value: decoded,
-        expected: "the memory that the params ask for",
-    })
-}
-
-/// There is no memory for a table of `bytes` bytes.
-pub(crate) fn no_memory(bytes: u64) -> WireError {
-    WireError::Limit { field: "sections", need: bytes, limit: usize::MAX as u64 }
+    let expected = "the memory that the params ask for";
+    WireError::require(decoded == table_bytes, "section length", decoded, expected)
 }

@@ -414,7 +414,7 @@ fn unpack<T: Table>(frame: &mut Frame<'_>, params: T::Params) -> Result<T, WireE
     frame.budget().take(decoded)?;
     let mut table = T::new(params)?;
     table.overflow_mut().begin_reading(frame.budget());
-    table.lay_out(&mut entries).map_err(|_| section::no_memory(u64::MAX))?;
+    table.lay_out(&mut entries).map_err(|_| OutOfMemory { bytes: u64::MAX })?;
     table.overflow_mut().end_reading();
     entries.finish()?;
     frame.set_sound();

@@ -67,7 +67,10 @@ pub trait Table: Clone + core::fmt::Debug {
         0
     }
     /// Names and values of the params that decide answers, the universe first.
-    fn content_params(params: &Self::Params) -> Vec<(&'static str, u64)>;
+    fn content_params(params: &Self::Params) -> Vec<(&'static str, u64)> {
+        let value = Self::VALUES.map(|name| (name, Self::value_bits(params).into()));
+        [("universe", Self::universe(params))].into_iter().chain(value).collect()
+    }
     /// The params as this kind has them; an error if it has no such layout.
     fn checked(params: Self::Params) -> Result<Self::Params, InvalidParam> {
         Ok(params)

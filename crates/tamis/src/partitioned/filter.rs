@@ -9,7 +9,7 @@ use super::model::{self, alike};
 use super::optimise::plan;
 use super::params::PartitionedParams;
 use crate::bits::{self, BitVec, Line, OutOfMemory, Packed, Words};
-use crate::bloom::looked_at;
+use crate::bloom::{STRAY_BITS, looked_at};
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
 use crate::filter::Filter;
@@ -394,7 +394,5 @@ impl Stored for PartitionedBloom {
         Some((self.bits.words(), self.bits.len()))
     }
 }
-
-const STRAY_BITS: Invalid = Invalid("bits are set beyond the end of the array");
 
 face!(PartitionedBloom);

@@ -9,8 +9,8 @@
 //! filter's at 10 bits per key, and a third at 16.
 //!
 //! ```text
-//! choices  | 7 3 1 | 9 8 2 | 0 0 0 | 5 4 0 |    k of H functions per group, falling; 0 first: empty
-//! array    0 1 1 0 0 1 0 0 ... | 0 0 1 1 0 ...  m bits, in segments with groups of their own
+//! choices  | 7 3 1 | 9 8 2 | 0 0 0 | 5 4 0 |   k of H functions per group, falling; 0: empty
+//! array    0 1 1 0 0 1 0 0 ... | 0 0 1 1 0 ... m bits, in segments with groups of their own
 //! ```
 //!
 //! ```

@@ -13,7 +13,7 @@ use crate::any::AnyParams;
 use crate::bloom::{BloomParams, CountingParams, MAX_POSITIONS};
 use crate::compressed::optimise::{Demand, Margin, least_rate};
 use crate::math::solve::first_true;
-use crate::spec::{Goal, Kind, Limited, PlanError, Size, Traffic};
+use crate::spec::{Goal, Kind, Limited, PlanError, Size};
 use crate::traffic::model::Message;
 
 /// The margin in standard deviations if none is given: that of
@@ -39,12 +39,6 @@ pub(crate) fn plan(
     Ok(sent.optimised(usual).filter(|better| rate(better) < rate(&usual)).unwrap_or(usual))
 }
 
-/// The bytes that a message needs: the mean, and the margin for sizes above it.
-pub(super) fn needed(traffic: &Traffic, margin: Option<f64>) -> f64 {
-    let sent = traffic.delta.unwrap_or(traffic.snapshot);
-    margin.map_or(sent.most(), |margin| libm::ceil(sent.mean / (1.0 - margin)))
-}
-
 /// A goal and its limit.
 struct Sent<'a> {
     goal: &'a Goal,
@@ -53,8 +47,11 @@ struct Sent<'a> {
 }
 
 impl Sent<'_> {
+    /// The bytes that a message needs: the mean, and the margin for sizes above it.
     fn needed(&self, params: AnyParams) -> f64 {
-        needed(&Plan::new(params, self.goal).traffic, self.margin)
+        let traffic = Plan::new(params, self.goal).traffic;
+        let sent = traffic.delta.unwrap_or(traffic.snapshot);
+        self.margin.map_or(sent.most(), |margin| libm::ceil(sent.mean / (1.0 - margin)))
     }
 
     /// The paper's shape, for kinds that have one, if no params are fixed; `usual` is the layout

@@ -21,7 +21,7 @@ use super::bucket::Cell;
 use super::chains::{Chains, per_cell};
 use super::params::RankParams;
 use super::table::{MAX_COPIES, MAX_COUNTER, Mode, Table};
-use crate::bits::{BitReader, BitWriter};
+use crate::bits::{BitReader, BitWriter, OutOfMemory};
 use crate::entry::{Entry, section};
 use crate::identities::Table as _;
 use crate::spec::{Budget, Invalid, WireError};
@@ -95,7 +95,7 @@ pub(super) fn decode<V: Variant>(
         }
         table
             .lay_out_bucket(number, entries.iter().copied(), &mut chains)
-            .map_err(|_| section::no_memory(u64::MAX))?;
+            .map_err(|_| OutOfMemory { bytes: u64::MAX })?;
     }
     if !reader.ends_here() {
         return Err(MORE.into());

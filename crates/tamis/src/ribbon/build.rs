@@ -11,7 +11,7 @@ use super::level::{BUCKET, BUMPED_BELOW, CODES, Equation, Level, ROWS};
 use super::params::MAX_COLUMNS;
 use crate::bits::{self, OutOfMemory};
 use crate::digest::Digest;
-use crate::threads;
+use crate::threads::{self, Dealt, deal};
 
 /// Starts of a segment. What is lost at its end, less than a bucket, is little, and several
 /// threads have work at a million keys.
@@ -26,14 +26,15 @@ pub(super) fn build_level(
     threads: usize,
 ) -> Result<Vec<Digest>, OutOfMemory> {
     let segments = level.starts.div_ceil(SEGMENT) as usize;
-    let mut keys = in_segments(level, number, keys, segments)?;
+    let segment_of = |key| (level.start(key, number) / SEGMENT) as usize;
+    let mut keys = deal(keys, segments, segment_of)?;
     if segments == 0 {
-        return Ok(keys.all);
+        return Ok(keys.digests);
     }
     let (rows, codes) = array.split_at_mut(level.codes as usize);
     let mut rows = &mut rows[level.first as usize..level.block_at(level.blocks()) as usize];
     let mut codes = &mut codes[..level.buckets().div_ceil(CODES) as usize];
-    let mut rest = keys.all.as_mut_slice();
+    let mut rest = keys.digests.as_mut_slice();
     let mut bumped = vec![Ok(0); segments];
     let mut work = Vec::with_capacity(segments);
     let ends = keys.ends.iter().zip(&mut bumped).enumerate();
@@ -59,54 +60,17 @@ pub(super) fn build_level(
         },
     );
     let bumped = bumped.into_iter().collect::<Result<Vec<usize>, _>>()?;
-    keys.first_of_each(&bumped)
+    first_of_each(&keys, &bumped)
 }
 
-/// Keys in the order of their segments, and where those of each segment end.
-struct InSegments {
-    all: Vec<Digest>,
-    ends: Vec<usize>,
-}
-
-fn in_segments(
-    level: &Level,
-    number: usize,
-    keys: &[Digest],
-    segments: usize,
-) -> Result<InSegments, OutOfMemory> {
-    let mut all = bits::with_room(keys.len() as u64)?;
-    if segments <= 1 {
-        all.extend_from_slice(keys);
-        return Ok(InSegments { ends: vec![keys.len()], all });
+/// The first `counts` keys of each segment.
+fn first_of_each(keys: &Dealt, counts: &[usize]) -> Result<Vec<Digest>, OutOfMemory> {
+    let mut chosen = bits::with_room(counts.iter().sum::<usize>() as u64)?;
+    let begins = [0].iter().chain(&keys.ends);
+    for (&begin, &count) in begins.zip(counts) {
+        chosen.extend_from_slice(&keys.digests[begin..begin + count]);
     }
-    let segment_of = |key: Digest| (level.start(key, number) / SEGMENT) as usize;
-    let mut ends = vec![0; segments];
-    for &key in keys {
-        ends[segment_of(key)] += 1;
-    }
-    let mut before = 0;
-    for end in &mut ends {
-        before += core::mem::replace(end, before);
-    }
-    all.resize(keys.len(), Digest(0));
-    for &key in keys {
-        let place = &mut ends[segment_of(key)];
-        all[*place] = key;
-        *place += 1;
-    }
-    Ok(InSegments { all, ends })
-}
-
-impl InSegments {
-    /// The first `counts` keys of each segment.
-    fn first_of_each(&self, counts: &[usize]) -> Result<Vec<Digest>, OutOfMemory> {
-        let mut chosen = bits::with_room(counts.iter().sum::<usize>() as u64)?;
-        let begins = [0].iter().chain(&self.ends);
-        for (&begin, &count) in begins.zip(counts) {
-            chosen.extend_from_slice(&self.all[begin..begin + count]);
-        }
-        Ok(chosen)
-    }
+    Ok(chosen)
 }
 
 /// A part of a level that is built alone.

@@ -103,8 +103,8 @@ impl<'a> Frame<'a> {
     }
 
     /// Label and params of the filter, which must be of this kind.
-    pub(crate) fn begin(&self, wanted: Kind) -> Result<(Label, &[u64]), WireError> {
-        self.header.expect(Object::Filter)?;
+    pub(crate) fn begin(&self, object: Object, wanted: Kind) -> Result<(Label, &[u64]), WireError> {
+        self.header.expect(object)?;
         let found = self.header.kind;
         if found != wanted {
             return Err(WireError::Kind { found: found.name(), wanted: wanted.name() });

@@ -1,6 +1,5 @@
 //! Blocks filled with all keys of a new filter at once.
 
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -9,11 +8,10 @@ use super::back::{Back, FULL};
 use super::blocks::Blocks;
 use super::pass;
 use crate::address::identity;
-use crate::bits::with_room;
 use crate::digest::Digest;
 use crate::entry::Entry;
 use crate::spec::Full;
-use crate::threads::for_each;
+use crate::threads::{Dealt, deal, for_each};
 
 /// With fewer entries a second thread costs more than it saves.
 const FEW: usize = 10_000;
@@ -88,21 +86,15 @@ struct Lots {
     dealt: Vec<Dealt>,
 }
 
-/// Digests by lot, and where each lot ends.
-struct Dealt {
-    digests: Vec<Digest>,
-    ends: Vec<usize>,
-}
-
 impl Lots {
     fn new(cut: &Cut, blocks: u64, digests: &[Digest], threads: usize) -> Result<Self, Full> {
         let shift = (blocks / MOST_LOTS + 1).next_power_of_two().ilog2();
         let lots = (blocks >> shift) as usize + 1;
-        let lot = |digest: &Digest| (cut.place(*digest).block >> shift) as usize;
+        let lot = |digest: Digest| (cut.place(digest).block >> shift) as usize;
         let share = digests.len().div_ceil(threads).max(1);
         let mut shares: Vec<_> = digests.chunks(share).map(|own| (own, None)).collect();
         for_each(threads.min(shares.len()), shares.iter_mut(), |(own, dealt)| {
-            *dealt = deal(own, lots, lot);
+            *dealt = deal(own, lots, lot).ok();
         });
         let dealt = shares.into_iter().map(|(_, dealt)| dealt).collect::<Option<_>>();
         Ok(Self { shift, dealt: dealt.ok_or(FULL)? })
@@ -122,25 +114,4 @@ impl Lots {
             own
         })
     }
-}
-
-/// Deals digests out to `lots` lots; `None` if there is no memory.
-fn deal(digests: &[Digest], lots: usize, lot: impl Fn(&Digest) -> usize) -> Option<Dealt> {
-    let mut ends = vec![0; lots];
-    for digest in digests {
-        ends[lot(digest)] += 1;
-    }
-    let mut all = 0;
-    for end in &mut ends {
-        // For now this is where a lot begins; dealing moves it to its end.
-        (*end, all) = (all, all + *end);
-    }
-    let mut dealt = with_room(all as u64).ok()?;
-    dealt.resize(all, Digest(0));
-    for digest in digests {
-        let next = &mut ends[lot(digest)];
-        dealt[*next] = *digest;
-        *next += 1;
-    }
-    Some(Dealt { digests: dealt, ends })
 }

@@ -17,7 +17,7 @@ use crate::identities::{self, CHUNK, Identities};
 use crate::rank_indexed::model::rate_of;
 use crate::spec::{
     Absent, Full, Goal, Invalid, Kind, Lines, Operation, PlanError, Prediction, ResizeError,
-    WireError,
+    WireError, explain,
 };
 use crate::wire::{Frame, Payload};
 
@@ -49,42 +49,29 @@ impl identities::Table for Table {
         let (m, l, z) = (params.blocks(), params.locations(), params.cells());
         let r = params.fingerprint();
         let lambda = n as f64 / m as f64;
-        out.add(
-            "symbols",
-            format_args!(
-                "n = {n} keys, m = {m} blocks of L = {l} locations, Z = {z} cells, r = {r} bits"
-            ),
-        );
-        out.add("universe", format_args!("U = m L 2^r = {}", params.universe()));
-        out.add("load", format_args!("lambda = n / m = {lambda:.3} keys a block"));
-        let f = rate_of(params.universe() as f64, n);
-        out.add("rate", format_args!("f = 1 - (1 - 1/U)^n = {f:.4e}"));
         let share = model::behind(lambda, l, z);
-        out.add(
-            "back table",
-            format_args!("mean over l of P(Poisson(lambda (l+1)/L) >= Z) = {share:.5} of the keys"),
-        );
-        let back = params.back_bits();
-        out.add(
-            "memory",
-            format_args!(
-                "{} m = {} bits, and {back} of the back table",
-                params.block(),
-                params.bits()
-            ),
-        );
+        explain! { out;
+            "symbols":
+                "n = {n} keys, m = {m} blocks of L = {l} locations, Z = {z} cells, r = {r} bits";
+            "universe": "U = m L 2^r = {}", params.universe();
+            "load": "lambda = n / m = {lambda:.3} keys a block";
+            "rate": "f = 1 - (1 - 1/U)^n = {:.4e}", rate_of(params.universe() as f64, n);
+            "back table":
+                "mean over l of P(Poisson(lambda (l+1)/L) >= Z) = {share:.5} of the keys";
+            "memory":
+                "{} m = {} bits, and {} of the back table",
+                params.block(), params.bits(), params.back_bits();
+        }
     }
 
     fn universe(params: &BlockedRankParams) -> u64 {
         params.universe()
     }
 
-    fn content_params(params: &BlockedRankParams) -> Vec<(&'static str, u64)> {
-        vec![("universe", params.universe())]
-    }
-
     fn new(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
-        Self::empty(params)
+        let behind = params.levels().skip(1).map(|level| Blocks::empty(&level));
+        let behind = behind.collect::<Result<_, _>>()?;
+        Ok(Self::of_parts(params, Blocks::empty(&params.front)?, behind, vec![]))
     }
 
     fn params(&self) -> BlockedRankParams {
@@ -199,7 +186,7 @@ impl identities::Table for Table {
     }
 
     fn like(&self, params: BlockedRankParams) -> Result<Self, OutOfMemory> {
-        let mut table = Self::empty(params)?;
+        let mut table = Self::new(params)?;
         if self.front.machine.is_portable() {
             table.make_portable();
         }

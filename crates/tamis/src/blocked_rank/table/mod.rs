@@ -14,7 +14,7 @@ use self::back::{Back, Part};
 use self::blocks::Blocks;
 use super::params::BlockedRankParams;
 use super::place::Place;
-use crate::bits::{OutOfMemory, Words};
+use crate::bits::Words;
 use crate::entry::{Entry, Overflow};
 use crate::identities::Table as _;
 
@@ -45,13 +45,6 @@ impl Table {
         }
         let front = Blocks::new(&params.front, front, back);
         Self { params, front, grow_above: params.most_listed() }
-    }
-
-    /// An empty table.
-    fn empty(params: BlockedRankParams) -> Result<Self, OutOfMemory> {
-        let behind = params.levels().skip(1).map(|level| Blocks::empty(&level));
-        let behind = behind.collect::<Result<_, _>>()?;
-        Ok(Self::of_parts(params, Blocks::empty(&params.front)?, behind, vec![]))
     }
 
     /// The words of every level, those in front first, and the list at the end.

@@ -1,6 +1,5 @@
 //! The table as a kind of filter.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::super::bucket::{Buckets, Cell, max_count};
@@ -68,10 +67,6 @@ impl identities::Table for Table {
 
     fn value_bits(params: &DLeftParams) -> u32 {
         params.value()
-    }
-
-    fn content_params(params: &DLeftParams) -> Vec<(&'static str, u64)> {
-        vec![("universe", params.universe()), ("value", params.value().into())]
     }
 
     fn new(params: DLeftParams) -> Result<Self, OutOfMemory> {
