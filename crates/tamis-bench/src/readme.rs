@@ -36,12 +36,15 @@ const SHOWN: [&str; 6] = [
 /// What has a row of its own in records alone: half-empty tables, and what is no filter.
 const HIDDEN: [&str; 3] = ["qfilter as asked", "cuckoo as asked", "HashSet<u64>"];
 
-/// A file that is made of a record: its path from the root of the repository, and what it holds.
-pub type Drawing = (&'static str, fn(&Record) -> String);
+/// A file that is made of a record: its path from the root of the repository, what it is about,
+/// and what it holds.
+pub type Drawing = (&'static str, &'static str, fn(&Record) -> String);
 
 /// The charts.
-pub const CHARTS: [Drawing; 2] =
-    [("docs/speed-questions.svg", chart::questions), ("docs/speed-churn.svg", chart::churn)];
+pub const CHARTS: [Drawing; 2] = [
+    ("docs/speed-questions.svg", "lookups", chart::questions),
+    ("docs/speed-churn.svg", "churn", chart::churn),
+];
 
 /// The rows of a record that may be compared.
 pub struct Speed<'a> {
@@ -82,7 +85,7 @@ pub fn label(row: &Row) -> String {
     };
     let bits =
         name.split_once(' ').filter(|(_, bits)| bits.bytes().all(|byte| byte.is_ascii_digit()));
-    let name = bits.map_or(name.clone(), |(name, bits)| format!("{name}, {bits} bits"));
+    let name = bits.map_or(name.clone(), |(name, bits)| format!("{name} ({bits} bits)"));
     if row.built_once { format!("{name}, built once") } else { name }
 }
 
@@ -108,10 +111,11 @@ fn section(name: &str, records: &[Record]) -> String {
     let speed = Speed::of(record);
     let remark = if remark.is_empty() { String::new() } else { format!(", {remark}") };
     let mut text = wrapped(&format!(
-        "How fast? {} keys, in nanoseconds of processor time an operation, hashing excluded, on \
-         one of {cores} cores ({processor}{remark}). A step of *churn* removes a key of a \
-         full filter, inserts another, and asks for one that is in and one that is not. \
-         [The record]({name}) has {}times with hashing; `scripts/speed` makes it on your machine.",
+        "How fast? {} keys, in nanoseconds of processor time for each operation, hashing excluded, \
+         on one of {cores} cores ({processor}{remark}). A step of *churn* removes a key of a full \
+         filter, inserts another, and looks up one that is in and one that is not: it takes more \
+         than these four by themselves, because full filters move other keys. [The record]({name}) \
+         has {}times with hashing; `scripts/speed` makes it on your machine.",
         if *keys == 1_000_000 { "A million".to_owned() } else { keys.to_string() },
         if records.len() > 1 { "more sizes, and " } else { "" },
     ));
@@ -128,9 +132,9 @@ fn section(name: &str, records: &[Record]) -> String {
     text += "\n";
     text += &wrapped(&comparison(&speed));
     text += "\n";
-    for (path, _) in CHARTS {
-        let about = "Bits per key against time, at equal rates";
-        let _ = writeln!(text, "<img src=\"{path}\" width=\"480\" alt=\"{about}\">");
+    for (path, about, _) in CHARTS {
+        let alt = format!("Bits per key against time of {about}, at equal rates");
+        let _ = writeln!(text, "<img src=\"{path}\" width=\"480\"\n    alt=\"{alt}\">");
     }
     text
 }
@@ -140,7 +144,8 @@ fn bits(bits_per_key: f64) -> String {
 }
 
 fn printed(row: &Row, operation: Operation) -> Option<String> {
-    Some(format!("{:.0}", row.median(operation)?))
+    let ns = row.median(operation)?;
+    Some(if ns < 9.95 { format!("{ns:.1}") } else { format!("{ns:.0}") })
 }
 
 /// What each rival does better than ours at its rate, as the table shows it: those that remove
@@ -149,7 +154,7 @@ fn comparison(speed: &Speed) -> String {
     let mut sentences = Vec::new();
     let mut better = |than: &str, rivals: Vec<String>| {
         if !rivals.is_empty() {
-            sentences.push(format!("Rivals ahead of {than}: {}.", rivals.join("; ")));
+            sentences.push(format!("Ahead of {than}: {}.", rivals.join("; ")));
         }
     };
     let of = |rows: &[&Row], ours: &str, removes: bool| {
@@ -157,7 +162,7 @@ fn comparison(speed: &Speed) -> String {
         let rivals = rows.iter().filter(|row| {
             row.side == Side::Rival && row.ns.contains_key(&Operation::Remove) == removes
         });
-        let told = |rival: &&Row| Some(format!("{} ({})", label(rival), merits(rival, ours?)?));
+        let told = |rival: &&Row| Some(format!("{} in {}", label(rival), merits(rival, ours?)?));
         rivals.filter_map(told).collect::<Vec<String>>()
     };
     better("`blocked`", of(&speed.equal, "`blocked`", false));
@@ -173,7 +178,11 @@ fn comparison(speed: &Speed) -> String {
     if !grown.is_empty() {
         sentences.push(format!("Bits per key after churn: {}.", grown.join(", ")));
     }
-    sentences.push("(Bits: of fingerprints.)".to_owned());
+    sentences.push(
+        "Bits of rivals are those of their fingerprints; they got the keys that fill 95% of a \
+         power of two, which suits them best."
+            .to_owned(),
+    );
     sentences.join(" ")
 }
 
@@ -193,7 +202,12 @@ fn merits(rival: &Row, ours: &Row) -> Option<String> {
             merits.push(operation.name());
         }
     }
-    (!merits.is_empty()).then(|| merits.join(", "))
+    let (last, others) = merits.split_last()?;
+    Some(if others.is_empty() {
+        (*last).to_owned()
+    } else {
+        format!("{} and {last}", others.join(", "))
+    })
 }
 
 /// Lines of less than 100 columns.
@@ -220,7 +234,7 @@ pub fn write(root: &Path, name: &str) -> Result<()> {
     let path = root.join("README.md");
     let readme = written(&std::fs::read_to_string(&path)?, name, &records)?;
     std::fs::write(path, readme)?;
-    for (path, draw) in CHARTS {
+    for (path, _, draw) in CHARTS {
         std::fs::write(root.join(path), draw(&records[0]))?;
     }
     Ok(())

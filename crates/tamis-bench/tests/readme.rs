@@ -14,7 +14,7 @@ fn the_readme_shows_what_its_record_tells() {
     let records = Record::read(&root.join(&name)).unwrap();
     let again = "run scripts/speed, or `cargo run -p tamis-bench --bin readme -- RECORD`";
     assert!(written(&readme, &name, &records).unwrap() == readme, "{name}: {again}");
-    for (path, draw) in CHARTS {
+    for (path, _, draw) in CHARTS {
         let chart = fs::read_to_string(root.join(path)).unwrap();
         assert!(draw(&records[0]) == chart, "{path}: {again}");
     }

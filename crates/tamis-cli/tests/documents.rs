@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tamis::{Kind, Operation};
 use tool::{Folder, TAMIS};
 
 fn repository() -> PathBuf {
@@ -75,8 +76,9 @@ fn the_tutorial_of_exchange_prints_what_it_shows() {
 }
 
 #[test]
-fn the_readme_table_says_what_plan_says() {
-    let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
+fn tables_of_kinds_say_what_plan_says() {
+    let page = |path| fs::read_to_string(repository().join(path)).expect(path);
+    let (readme, kinds) = (page("README.md"), page("docs/kinds.md"));
     let plans = Folder::new().json(&["plan", "--keys", "1M", "--rate", "1%", "--json"]);
     let plans = plans.as_array().expect("candidates");
     for plan in plans {
@@ -87,9 +89,31 @@ fn the_readme_table_says_what_plan_says() {
         }
         let number = |name: &str| format!("{:.1}", plan["predicted"][name].as_f64().expect(name));
         let (bits, lines) = (number("bits_per_key"), number("blocks_per_miss"));
-        let row = |line: &&str| line.starts_with("| ") && line.contains(&format!("`{kind}`"));
-        let row = readme.lines().find(row).expect(kind);
+        let row = |line: &&str| line.starts_with("| ") && line.contains(&format!("| `{kind}`"));
+        let row = kinds.lines().find(row).expect(kind);
         assert!(row.ends_with(&format!("| {bits} | {lines} |")), "{row}: {bits} and {lines}");
+    }
+    // The README has some of these rows.
+    let rows = readme.lines().filter(|line| line.starts_with("| "));
+    assert_eq!(rows.inspect(|row| assert!(kinds.contains(row), "{row}")).count(), 7);
+}
+
+#[test]
+fn the_table_of_operations_says_what_kinds_can_do() {
+    let kinds = fs::read_to_string(repository().join("docs/kinds.md")).expect("docs/kinds.md");
+    for &kind in Kind::ALL {
+        let operations = [
+            Operation::Insert,
+            Operation::Remove,
+            Operation::Count,
+            Operation::Values(1),
+            Operation::Merge,
+            Operation::Grow,
+        ];
+        let row = operations.iter().fold(format!("| `{}` |", kind.name()), |row, &operation| {
+            row + if kind.can(operation) { " yes |" } else { " no |" }
+        });
+        assert!(kinds.lines().any(|line| line == row), "{row}");
     }
 }
 

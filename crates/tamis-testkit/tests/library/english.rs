@@ -60,6 +60,7 @@ const DONE: &[&str] = &[
     "crates/tamis/tests",
     "docs/decisions",
     "docs/exchange.md",
+    "docs/kinds.md",
     "docs/squid.md",
     "docs/papers",
     "docs/python.md",
