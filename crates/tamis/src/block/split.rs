@@ -16,8 +16,6 @@ use crate::digest::Digest;
 pub(crate) struct Split {
     /// Blocks.
     pub(crate) number: u64,
-    /// The first block of the words at hand: 0 unless these are a part of the array.
-    first: u64,
     pub(crate) sections: Sections,
     code: Code,
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
@@ -37,7 +35,7 @@ pub(super) struct Code {
 /// The code follows from the sections.
 impl PartialEq for Split {
     fn eq(&self, other: &Self) -> bool {
-        (self.number, self.first, self.sections) == (other.number, other.first, other.sections)
+        (self.number, self.sections) == (other.number, other.sections)
     }
 }
 
@@ -48,7 +46,6 @@ impl Split {
     pub(crate) fn new(number: u64, sections: Sections) -> Self {
         Self {
             number,
-            first: 0,
             sections,
             code: match Backend::detect() {
                 Backend::Portable => portable::CODE,
@@ -60,36 +57,18 @@ impl Split {
         }
     }
 
-    /// The same for a part of the array, from block `first` on.
-    #[cfg(feature = "std")]
-    pub(crate) fn part(&self, first: u64) -> Self {
-        Self { first, ..*self }
-    }
-
     /// The number of the block of a digest.
     #[inline]
     pub(super) fn block(&self, digest: Digest) -> usize {
         reduce(digest.0, self.number) as usize
     }
 
-    /// The number of the block of a digest among those at hand.
-    #[inline]
-    pub(super) fn block_at_hand(&self, digest: Digest) -> usize {
-        self.block(digest).wrapping_sub(self.first as usize)
-    }
-
-    /// The words of the block of a digest, among those at hand.
+    /// The words of the block of a digest.
     #[inline]
     pub(crate) fn range(&self, digest: Digest) -> Range<usize> {
         let words = (self.sections.block / 64) as usize;
-        let start = self.block_at_hand(digest) * words;
+        let start = self.block(digest) * words;
         start..start + words
-    }
-
-    /// The least digest whose block is `block` or a later one, if there is one.
-    #[cfg(feature = "std")]
-    pub(crate) fn first_digest(&self, block: u64) -> Option<u64> {
-        u64::try_from((u128::from(block) << 64).div_ceil(self.number.into())).ok()
     }
 
     /// Calls `each` with every digest in turn, while the blocks of the next ones are fetched.
@@ -231,19 +210,6 @@ mod tests {
                     }
                 }
             }
-        }
-    }
-
-    #[test]
-    fn digests_of_a_block_begin_where_it_does() {
-        for number in [1, 5, 1 << 20, 3 << 30] {
-            let split = Split::new(number, Sections { block: 512, number: 8 });
-            for block in [0, 1, number / 2, number - 1].map(|block| block.min(number - 1)) {
-                let first = split.first_digest(block).unwrap();
-                assert_eq!(split.block(Digest(first)) as u64, block);
-                assert!(first == 0 || (split.block(Digest(first - 1)) as u64) < block);
-            }
-            assert_eq!(split.first_digest(number), None);
         }
     }
 

@@ -261,7 +261,7 @@ fn contains_many<const BLOCK: usize, const CUT: u8>(
     answers: &mut [bool],
 ) {
     split.ahead(words, digests, |words, at, digest| {
-        let block = &words.as_chunks::<BLOCK>().0[split.block_at_hand(digest)];
+        let block = &words.as_chunks::<BLOCK>().0[split.block(digest)];
         answers[at] = holds::<BLOCK, CUT>(split, block, digest);
     });
 }
@@ -273,7 +273,7 @@ fn insert_many<const BLOCK: usize, const CUT: u8>(
     digests: &[Digest],
 ) {
     split.ahead(words, digests, |words, _, digest| {
-        let block = &mut words.as_chunks_mut::<BLOCK>().0[split.block_at_hand(digest)];
+        let block = &mut words.as_chunks_mut::<BLOCK>().0[split.block(digest)];
         set::<BLOCK, CUT>(split, block, digest);
     });
 }

@@ -146,13 +146,7 @@ impl Stored for BlockedBloom {
 
     #[cfg(feature = "std")]
     fn insert_at_once(&mut self, keys: &[Digest], threads: usize) -> bool {
-        if threads < 2 {
-            return false;
-        }
-        let words = self.words.as_mut_slice();
-        super::parallel::fill_blocks(words, keys, threads, self.params.layout());
-        self.label.keys = self.label.keys.saturating_add(keys.len() as u64);
-        true
+        super::parallel::insert(self, keys, threads)
     }
 
     /// The result is what inserting both sets into one filter gives.

@@ -1,74 +1,49 @@
-//! Bits set by several threads, with the result that one thread would have made.
+//! Arrays of bits made by several threads, with the result that one thread would have made.
 
-use std::thread;
+use alloc::vec::Vec;
+use core::iter;
 
-use super::MAX_HASHES;
-use crate::bits::{self, AHEAD, Line};
-use crate::block::Split;
 use crate::digest::Digest;
+use crate::filter::Insert;
+use crate::stored::Stored;
+use crate::threads::for_each;
 
-/// Digests that a thread goes through for those that are its own.
-const BATCH: usize = 1024;
+/// With fewer keys a second thread costs more than it saves.
+const FEW: usize = 100_000;
 
-/// Sets the bits of all keys in blocks. Each thread has a part of the blocks to itself, and goes
-/// through all keys for those in that part.
-pub(super) fn fill_blocks(words: &mut [u64], keys: &[Digest], threads: usize, split: &Split) {
-    let part = split.number.div_ceil(threads as u64);
-    let words_each = part as usize * (split.sections.block / 64) as usize;
-    thread::scope(|scope| {
-        for (index, words) in words.chunks_mut(words_each).enumerate() {
-            let first = index as u64 * part;
-            let split = split.part(first);
-            let start = split.first_digest(first).unwrap_or(u64::MAX);
-            let span = split.first_digest(first + part).map_or(u64::MAX, |end| end - 1) - start;
-            scope.spawn(move || {
-                let mut own = [Digest(0); BATCH];
-                for keys in keys.chunks(BATCH) {
-                    let mut count = 0;
-                    for &key in keys {
-                        // Without a branch, because it could not be predicted.
-                        own[count] = key;
-                        count += usize::from(key.0.wrapping_sub(start) <= span);
-                    }
-                    split.insert_many(words, &own[..count]);
-                }
-            });
-        }
-    });
-}
-
-/// Sets the bits of all keys. Each thread has a part of the array to itself, and goes through all
-/// keys for bits in that part. Computing positions is quick; threads that write to the same lines
-/// would wait for each other.
-pub(super) fn fill<P: Iterator<Item = u64>>(
-    words: &mut [u64],
+/// Inserts keys into an empty filter: each thread its share into a filter of its own, and then the
+/// bits of all are set in one. (Threads that write to one array would wait for each other, and to
+/// look for the keys of a part of it takes as long as to insert them.) Returns false if there are
+/// few keys or there is no memory; then nothing was inserted.
+pub(super) fn insert<F: Stored + Insert + Send + Sync>(
+    filter: &mut F,
     keys: &[Digest],
     threads: usize,
-    positions: impl Fn(Digest) -> P + Sync,
-) {
-    let part = words.len().div_ceil(threads).next_multiple_of(Line::WORDS);
-    let positions = &positions;
-    thread::scope(|scope| {
-        for (index, words) in words.chunks_mut(part).enumerate() {
-            let (start, bits) = ((index * part * 64) as u64, words.len() as u64 * 64);
-            scope.spawn(move || {
-                let mut own = [0; AHEAD * MAX_HASHES as usize];
-                for keys in keys.chunks(AHEAD) {
-                    let mut count = 0;
-                    for at in keys.iter().flat_map(|&key| positions(key)) {
-                        let at = at.wrapping_sub(start);
-                        // Without a branch, because it could not be predicted.
-                        own[count] = at;
-                        count += usize::from(at < bits);
-                    }
-                    for &at in &own[..count] {
-                        bits::prefetch(words, (at / 64) as usize);
-                    }
-                    for &at in &own[..count] {
-                        bits::set(words, at);
-                    }
-                }
-            });
+) -> bool {
+    if keys.len() < FEW {
+        return false;
+    }
+    // All filters but one take no more memory than the keys.
+    let most = 64 * keys.len() as u64 / filter.footprint().max(1);
+    let number = threads.min(1 + most as usize);
+    let others =
+        (1..number).map(|_| F::new(filter.params(), filter.label())).collect::<Result<Vec<F>, _>>();
+    let Some(mut others) = others.ok().filter(|others| !others.is_empty()) else { return false };
+    let share = keys.len().div_ceil(number);
+    let all = iter::once(&mut *filter).chain(&mut others).zip(keys.chunks(share));
+    for_each(number, all, |(filter, keys)| {
+        // Arrays take any number of keys.
+        let _ = filter.insert_many(keys);
+    });
+    filter.label_mut().keys = keys.len() as u64;
+    let words = filter.words_mut().unwrap_or_default();
+    let part = words.len().div_ceil(number).max(1);
+    for_each(number, words.chunks_mut(part).enumerate(), |(index, words)| {
+        for other in others.iter().filter_map(F::words) {
+            for (word, other) in words.iter_mut().zip(&other[index * part..]) {
+                *word |= other;
+            }
         }
     });
+    true
 }

@@ -208,13 +208,7 @@ impl Stored for Bloom {
 
     #[cfg(feature = "std")]
     fn insert_at_once(&mut self, keys: &[Digest], threads: usize) -> bool {
-        if threads < 2 {
-            return false;
-        }
-        let params = self.params;
-        super::parallel::fill(self.bits.words_mut(), keys, threads, |key| params.positions(key));
-        self.label.keys = self.label.keys.saturating_add(keys.len() as u64);
-        true
+        super::parallel::insert(self, keys, threads)
     }
 
     /// The result is what inserting both sets into one filter gives.
