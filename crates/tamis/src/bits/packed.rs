@@ -3,8 +3,7 @@
 use super::field;
 use super::words::{OutOfMemory, Words};
 
-/// The widest field. (57 bits from any bit offset lie inside eight bytes; wider contents are two
-/// fields.)
+/// The widest field; wider contents are two fields. Frozen: it decides how positions are laid out.
 pub const MAX_FIELD_WIDTH: u32 = 57;
 
 /// `len` fields of `width` bits each; the unused bits of the last word are always zero.

@@ -6,7 +6,7 @@
 //! and [`Stored::pack`](crate::Stored::pack) compresses any filter.
 //!
 //! - [`CompressedBloom`] answers from a compressed form: the positions of the set bits in
-//!   Elias-Fano form, with one or two hash functions.
+//!   Elias-Fano form, with one hash function unless more are fixed.
 //! - [`PackedBloom`] answers from a packed plain filter that was cut into pieces, as the paper
 //!   proposes.
 //!

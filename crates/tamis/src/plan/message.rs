@@ -17,7 +17,7 @@ use crate::spec::{Goal, Kind, Limited, PlanError, Size};
 use crate::traffic::model::Message;
 
 /// The margin in standard deviations if none is given: that of
-/// [`Bytes::most`](super::Bytes::most).
+/// [`Bytes::most`](crate::Bytes::most).
 const DEVIATIONS: u32 = 5;
 /// Rates 2^-x that are tried: from this x on, up to this one.
 const LEAST: f64 = 0.02;
