@@ -75,14 +75,13 @@ pub(crate) fn to_decode(header: &Header) -> u64 {
         let times = if section.encoding == Encoding::Packed { 12 } else { 4 };
         section.decoded.saturating_mul(times)
     });
-    // Keys past the plan may all be listed while a table is built of them. Each has a bit at least
-    // in the packed form.
-    let packed = header.sections.iter().filter(|section| section.encoding == Encoding::Packed);
-    let packed =
-        packed.map(|section| section.stored.saturating_mul(8)).fold(0, u64::saturating_add);
+    // Keys past the plan may all be listed while a table is built of them. In what is no array each
+    // has a bit at least.
+    let built = header.sections.iter().filter(|section| section.encoding != Encoding::Raw);
+    let most = built.map(|section| section.stored.saturating_mul(8)).fold(0, u64::saturating_add);
     let listed = match header.kind {
         Kind::Bloom | Kind::Blocked | Kind::Counting => 0,
-        _ => header.keys.saturating_sub(header.capacity).min(packed).saturating_mul(LISTED),
+        _ => header.keys.saturating_sub(header.capacity).min(most).saturating_mul(LISTED),
     };
     decoded.fold(SPARE.saturating_add(listed), u64::saturating_add)
 }
