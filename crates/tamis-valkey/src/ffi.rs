@@ -431,6 +431,7 @@ pub(crate) unsafe extern "C" fn RedisModule_OnLoad(
         return ERR; // Older than Redis 7.0.
     }
     guarded(ERR, || {
+        allocator::find_try_calloc();
         // SAFETY: as above; older servers have no categories of modules.
         if let Some(add) = unsafe { raw::RedisModule_AddACLCategory } {
             for category in [c"bloom", c"cuckoo", c"tamis"] {

@@ -9,17 +9,18 @@ use crate::multiset::{MOST_BITS, Plan, Refused, Table};
 use crate::reply::Refusal;
 use crate::scaling::Layer;
 
-/// Bytes of memory for every identity while a filter is made of them.
+/// Bytes of memory for every identity while a table is made of them.
 const IDENTITY: u64 = 64;
 
 /// The kinds that can become a multiset.
 pub(crate) const MULTISETS: [Kind; 4] =
     [Kind::RankIndexed, Kind::RankCounting, Kind::BlockedRank, Kind::DLeft];
 
-/// A table as a `rank-counting` filter with the same universe.
+/// A table as a `rank-counting` filter with the same universe. Identities go from leaf to bucket
+/// one by one, and where there is no memory for the filter that is an error.
 pub(crate) fn exported(table: &Table, hasher: Hasher) -> Result<AnyFilter, Refusal> {
     let keys = table.distinct().max(1);
-    memory::ask(keys.saturating_mul(IDENTITY).saturating_add(memory::SPARE))?;
+    memory::ask(memory::SPARE)?;
     let label = Label::planned(hasher, table.most());
     let entries = table.items().map(|(identity, count)| Entry { identity, value: 0, count });
     let params = params(table.universe(), keys).ok_or("ERR no filter has this universe")?;

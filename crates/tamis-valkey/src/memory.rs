@@ -47,9 +47,11 @@ fn block(size: u64) -> Result<Vec<u8>, NoMemory> {
 
 /// Headers, checksums and such.
 pub(crate) const SPARE: u64 = 1 << 16;
-/// Bytes for every identity while all are collected, compared or packed: a list that grows takes
-/// up to three times its length.
+/// Bytes for every identity while all are collected or compared: a list that grows takes up to
+/// three times its length.
 const IDENTITY: u64 = 200;
+/// Bytes for every identity while all are packed: an entry, in a list that grows.
+const PACKED: u64 = 72;
 
 /// Bytes for every identity that a reader lists: see [`tamis::Limits::memory`].
 const LISTED: u64 = 144;
@@ -96,14 +98,28 @@ pub(crate) fn to_merge(layer: &AnyFilter) -> u64 {
     }
 }
 
-/// What it takes to pack a layer, to unpack it, or to find a delta between two like it.
+/// The most identities of a layer. Copies are counted: a cell has three bits at least.
+fn identities(layer: &AnyFilter) -> u64 {
+    layer.keys().min(bytes(layer).saturating_mul(8) / 3)
+}
+
+/// What it takes to pack a layer.
+pub(crate) fn to_pack(layer: &AnyFilter) -> u64 {
+    match layer.kind() {
+        kind if kind.can(Operation::Grow) => {
+            let listed = identities(layer).saturating_mul(PACKED);
+            listed.saturating_add(bytes(layer).saturating_mul(4)).saturating_add(SPARE)
+        }
+        _ => to_collect(layer),
+    }
+}
+
+/// What it takes to unpack a layer, or to find a delta between two like it.
 pub(crate) fn to_collect(layer: &AnyFilter) -> u64 {
     let bytes = bytes(layer);
     let work = match layer.kind() {
         kind if kind.can(Operation::Grow) => {
-            // Copies are counted: a cell has three bits at least.
-            let identities = layer.keys().min(bytes.saturating_mul(8) / 3);
-            identities.saturating_mul(IDENTITY).saturating_add(bytes.saturating_mul(3))
+            identities(layer).saturating_mul(IDENTITY).saturating_add(bytes.saturating_mul(3))
         }
         // Every counter that changed, with its place.
         Kind::Counting => bytes.saturating_mul(80),
@@ -174,7 +190,7 @@ mod tests {
                     assert!(encoded.0 <= bytes(&layer) + SPARE);
                     for effort in [Effort::Fast, Effort::Best] {
                         let packed = peak_of(|| layer.pack(effort).to_vec());
-                        check("pack", packed.1, to_collect(&layer));
+                        check("pack", packed.1, to_pack(&layer));
                         assert!(packed.0.len() as u64 <= bytes(&layer) + SPARE);
                         let asked = to_decode(&header_of(&packed.0));
                         let limits = Limits::memory(asked);

@@ -188,7 +188,7 @@ pub(super) fn dump(call: &mut Call<'_>) -> Answer {
     }
     let filter = call.find(1, None)?.ok_or("ERR not found")?.filter()?;
     let layer = chosen(filter, number)?;
-    let work = if packed { memory::to_collect(&layer) } else { memory::to_encode(&layer) };
+    let work = if packed { memory::to_pack(&layer) } else { memory::to_encode(&layer) };
     // The bytes in one piece, and again as the server's reply.
     memory::ask(work.saturating_add(2 * (memory::bytes(&layer) + memory::SPARE)))?;
     let bytes = if packed { layer.pack(Effort::Best).to_vec() } else { layer.encode().to_vec() };
