@@ -131,7 +131,7 @@ fn lies_with_a_right_checksum_are_refused_by_name() {
     assert!(lie(ENTRY + 32, 1).starts_with("section checksums"));
     assert!(byte(ENTRY, 3).starts_with("section role"));
     assert!(byte(ENTRY + 1, 200).starts_with("section encoding: 200 is not known"));
-    assert!(byte(ENTRY + 2, 1).starts_with("section reserved"));
+    assert!(byte(ENTRY + 2, 1).starts_with("section reserved: 1 is not known"));
     assert!(byte(0, b'x').starts_with("magic: this is not a tamis file"));
     assert!(byte(8, 2).starts_with("version: 2 is not known to this version"));
     assert!(byte(10, 9).starts_with("object: 9 is not known"));

@@ -97,9 +97,9 @@ fn read_flips(
     if len.checked_mul(8) != Some(*decoded) {
         return Err(DAMAGED.into());
     }
-    coder::check(bytes, bits).map_err(|_| DAMAGED)?;
+    coder::check(bytes, bits).map_err(|error| error.or(DAMAGED))?;
     let mut words = frame.budget().zeros(len)?;
-    coder::decode_into(bytes, bits, &mut words).map_err(|_| DAMAGED)?;
+    coder::decode_into(bytes, bits, &mut words).map_err(|error| error.or(DAMAGED))?;
     Ok(Flips { bits, words })
 }
 
@@ -127,7 +127,7 @@ fn read_moves(
         0 => {
             moves.removed = Some(read(rest, count(*size)?, frame.budget())?);
         }
-        _ => return Err(DAMAGED.into()),
+        _ => return Err(WireError::unknown("form", &form)),
     }
     let (come, size) = frame.packed(INSERTED)?;
     moves.inserted = read(&come, count(size)?, frame.budget())?;

@@ -1,10 +1,13 @@
 //! Why a frame was refused.
 
+use crate::spec::{Invalid, WireError};
+
 /// What decoding gives.
 pub(super) type Result<T> = core::result::Result<T, CoderError>;
 
 /// Why a frame was refused. Nothing was decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CoderError {
     /// The first byte names no coder.
     #[error("coder: {0} is not known")]
@@ -33,4 +36,15 @@ pub enum CoderError {
     /// The position, or the number of the piece, is not in the array.
     #[error("position: {0} is not in the array")]
     Position(u64),
+}
+
+impl CoderError {
+    /// The error of the section that holds the frame: `damaged`, unless a later version may know
+    /// the coder.
+    pub(crate) fn or(self, damaged: Invalid) -> WireError {
+        match self {
+            Self::Coder(id) => WireError::unknown("coder", &id),
+            _ => damaged.into(),
+        }
+    }
 }

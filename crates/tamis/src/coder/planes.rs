@@ -89,7 +89,7 @@ pub(crate) fn put(
 /// a frame of `count` bits.
 pub(crate) fn check_first(mut bytes: &[u8], count: u64) -> Result<(), WireError> {
     let frame = take_bytes(&mut bytes).ok_or(DAMAGED)?;
-    Ok(check(frame, count).map_err(|_| DAMAGED)?)
+    check(frame, count).map_err(|error| error.or(DAMAGED))
 }
 
 /// Reads `count` numbers that [`put`] added, and calls `each` with the index and the value of
@@ -111,9 +111,9 @@ pub(crate) fn take(
             break;
         }
         let frame = take_bytes(&mut rest).ok_or(DAMAGED)?;
-        check(frame, left).map_err(|_| DAMAGED)?;
+        check(frame, left).map_err(|error| error.or(DAMAGED))?;
         *plane = budget.zeros(left.div_ceil(64))?;
-        decode_into(frame, left, plane).map_err(|_| DAMAGED)?;
+        decode_into(frame, left, plane).map_err(|error| error.or(DAMAGED))?;
         left = count_ones(plane);
         steps = steps.saturating_add(left);
         if steps > stored.saturating_mul(BITS_PER_BYTE) || left > 0 && level as u64 >= most {

@@ -57,6 +57,7 @@ impl Encoding {
 
 /// One entry of the section table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Section {
     /// What the section is to its filter; each kind numbers its own.
     pub role: u8,
@@ -266,7 +267,9 @@ fn parse_entry(entry: &[u8]) -> Result<Section, WireError> {
         other => return Err(WireError::unknown("section encoding", &other)),
     };
     let reserved = u64_at(entry, 0) >> 16;
-    WireError::require(reserved == 0, "section reserved", reserved, "zero")?;
+    if reserved != 0 {
+        return Err(WireError::unknown("section reserved", &reserved));
+    }
     let section = Section {
         role: entry[0],
         encoding,

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::header::{CHECKSUM, Encoding, FIXED, Header, Object, Section, u64_at};
 use crate::bits::{Line, SharedBytes, Words};
-use crate::coder;
+use crate::coder::{self, CoderError};
 use crate::spec::{Budget, Invalid, Kind, Label, Limits, WireError};
 
 /// Where bytes come from: a slice, a file.
@@ -119,10 +119,11 @@ impl<'a> Frame<'a> {
         if self.next_encoding() == Some(Encoding::Packed) {
             let (bytes, decoded) = self.packed(role)?;
             check_length(len, decoded)?;
-            let damaged = |_| Invalid("a packed array is not what an encoder writes");
-            coder::check(&bytes, bits).map_err(damaged)?;
+            let damaged = Invalid("a packed array is not what an encoder writes");
+            let refused = |error: CoderError| error.or(damaged);
+            coder::check(&bytes, bits).map_err(refused)?;
             let mut words = self.budget.words(len)?;
-            coder::decode_into(&bytes, bits, words.as_mut_slice()).map_err(damaged)?;
+            coder::decode_into(&bytes, bits, words.as_mut_slice()).map_err(refused)?;
             return Ok(words);
         }
         self.raw(role, bits)
