@@ -314,14 +314,9 @@ mod tests {
 
     #[test]
     fn what_params_do_not_explain_is_drawn_as_bytes() {
-        let section = Section {
-            role: 0,
-            encoding: Encoding::Raw,
-            offset: 128,
-            stored: 24,
-            decoded: 24,
-            checksum: 0,
-        };
+        let header = store::header(&tamis::Bloom::with_rate(1, 0.01).unwrap().to_bytes()).unwrap();
+        let mut section = header.sections[0];
+        (section.offset, section.stored, section.decoded) = (128, 24, 24);
         let data: Vec<u8> = (0..24).collect();
         for params in [&[][..], &[("buckets", 7), ("locations", 3)], &[("bits", 64)]] {
             let picture = draw(&section, &data, params);
