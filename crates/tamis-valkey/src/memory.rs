@@ -77,8 +77,8 @@ pub(crate) fn to_decode(header: &Header) -> u64 {
         let times = if section.encoding == Encoding::Packed { 12 } else { 4 };
         section.decoded.saturating_mul(times)
     });
-    // Keys past the plan may all be listed while a table is built of them. In what is no array each
-    // has a bit at least.
+    // Keys past the plan may all be listed while a table is built of them. In what is no array
+    // each has a bit at least.
     let built = header.sections.iter().filter(|section| section.encoding != Encoding::Raw);
     let most = built.map(|section| section.stored.saturating_mul(8)).fold(0, u64::saturating_add);
     let listed = match header.kind {

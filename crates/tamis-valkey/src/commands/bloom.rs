@@ -4,7 +4,7 @@ use tamis::Hasher;
 
 use super::chunks::{self, Texts};
 use super::grow;
-use super::insert::{Insertion, Outcome};
+use super::insert::{self, Insertion, Outcome};
 use crate::arguments::{after, fraction, integer, is, letter};
 use crate::asked::{Asked, Family};
 use crate::ffi::Call;
@@ -98,49 +98,38 @@ pub(super) fn madd(call: &mut Call<'_>) -> Answer {
     Ok(Reply::Array(replies))
 }
 
-/// BF.INSERT. Options are known by one letter, or two where that is not enough, as clients are
-/// used to.
+/// BF.INSERT.
 pub(super) fn insert(call: &mut Call<'_>) -> Answer {
-    let (mut asked, mut create, mut at) = (default(), true, 2);
-    let mut nonscaling = false;
-    loop {
-        let option = if at < call.len() { call.argument(at) } else { return Err(Refusal::Arity) };
-        let value = if at + 1 < call.len() { Some(call.argument(at + 1)) } else { None };
-        if letter(option, 0, b'I') {
-            at += 1;
-            break;
-        } else if letter(option, 0, b'N') {
+    let (mut asked, mut create, mut nonscaling) = (default(), true, false);
+    let items = insert::options(call, |option, value| {
+        if letter(option, 0, b'N') {
             let no_create = letter(option, 2, b'C');
             create &= !no_create;
             nonscaling |= !no_create;
-            at += 1;
-        } else if letter(option, 0, b'C') {
+            return Ok(false);
+        }
+        if letter(option, 0, b'C') {
             let capacity = value.ok_or(Refusal::Arity).map(integer)?;
             let capacity = capacity.filter(|capacity| (1..=MOST_CAPACITY).contains(capacity));
             asked.capacity = capacity.ok_or("Bad capacity")? as u64;
-            at += 2;
         } else if letter(option, 0, b'E') && letter(option, 1, b'R') {
             let rate = value.ok_or(Refusal::Arity).map(fraction)?;
             let rate = rate.filter(|&rate| rate > 0.0 && rate < 1.0);
             asked.rate = rate.ok_or("Bad error rate")?.min(HIGHEST_RATE);
-            at += 2;
         } else if letter(option, 0, b'E') {
             let expansion = value.ok_or(Refusal::Arity).map(integer)?;
             let expansion = expansion.filter(|factor| (0..=MOST_EXPANSION).contains(factor));
             asked.expansion = expansion.ok_or("Bad expansion")? as u32;
-            at += 2;
         } else {
             return Err("Unknown argument received".into());
         }
-    }
-    if at == call.len() {
-        return Err(Refusal::Arity);
-    }
+        Ok(true)
+    })?;
     if nonscaling {
         asked.expansion = 0;
     }
     let mut replies = Vec::new();
-    insertion(call, at, create.then_some(asked))
+    insertion(call, items, create.then_some(asked))
         .run(call, |outcome| replies.push(element(outcome)))?;
     Ok(Reply::Array(replies))
 }

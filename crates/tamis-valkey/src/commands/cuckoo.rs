@@ -5,7 +5,7 @@ use tamis::Hasher;
 use super::bloom::{ask_many, ask_one, to_ask};
 use super::chunks::{self, Texts};
 use super::grow;
-use super::insert::{Insertion, Outcome};
+use super::insert::{self, Insertion, Outcome};
 use crate::arguments::{after, fraction, integer, letter};
 use crate::asked::{Asked, Family};
 use crate::ffi::Call;
@@ -100,36 +100,28 @@ pub(super) fn addnx(call: &mut Call<'_>) -> Answer {
 }
 
 fn insert_many(call: &mut Call<'_>, only_new: bool) -> Answer {
-    let (mut asked, mut create, mut at) = (default(), true, 2);
-    loop {
-        let option = if at < call.len() { call.argument(at) } else { return Err(Refusal::Arity) };
-        let value = if at + 1 < call.len() { Some(call.argument(at + 1)) } else { None };
-        if letter(option, 0, b'I') {
-            at += 1;
-            break;
-        } else if letter(option, 0, b'N') {
+    let (mut asked, mut create) = (default(), true);
+    let items = insert::options(call, |option, value| {
+        if letter(option, 0, b'N') {
             create = false;
-            at += 1;
-        } else if letter(option, 0, b'C') {
+            return Ok(false);
+        }
+        if letter(option, 0, b'C') {
             let capacity = value.ok_or(Refusal::Arity).map(integer)?.ok_or("Bad capacity")?;
             if !(2 * settings::CF_BUCKET.get() as i64..=MOST_CAPACITY).contains(&capacity) {
                 let range = format!("[cf-bucket-size * 2, {MOST_CAPACITY}]");
                 return Err(format!("Capacity must be in the range {range}").into());
             }
             asked.capacity = capacity as u64;
-            at += 2;
         } else if letter(option, 0, b'E') {
             let rate = value.ok_or(Refusal::Arity).map(fraction)?;
             let rate = rate.filter(|&rate| rate > 0.0 && rate < 1.0);
             asked.rate = rate.ok_or("Bad error rate")?;
-            at += 2;
         } else {
             return Err("Unknown argument received".into());
         }
-    }
-    if at == call.len() {
-        return Err(Refusal::Arity);
-    }
+        Ok(true)
+    })?;
     let create = create.then_some(asked);
     // Where the reply is true or false there is no -1.
     let (yes, no, full) = if call.speaks_resp3() && !only_new {
@@ -137,7 +129,7 @@ fn insert_many(call: &mut Call<'_>, only_new: bool) -> Answer {
     } else {
         (Reply::Int(1), Reply::Int(0), Reply::Int(-1))
     };
-    let items = at..call.len();
+    let items = items..call.len();
     let insertion = Insertion { family: Family::Cuckoo, items, only_new, create, stops: false };
     let mut replies = Vec::new();
     insertion.run(call, |outcome| {

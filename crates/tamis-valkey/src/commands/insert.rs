@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 
 use super::grow;
+use crate::arguments::letter;
 use crate::asked::{Asked, Family};
 use crate::ffi::Call;
 use crate::multiset::Full;
@@ -20,6 +21,25 @@ pub(super) enum Outcome {
     Known,
     /// There was no room for it.
     Refused(Refusal),
+}
+
+/// Hands over the options in front of ITEMS, each with the argument behind it if there is one;
+/// `take` says whether that is the option's value. Returns which argument is the first item.
+/// Options are known by one letter, or two where that is not enough, as clients are used to.
+pub(super) fn options(
+    call: &Call<'_>,
+    mut take: impl FnMut(&[u8], Option<&[u8]>) -> Result<bool, Refusal>,
+) -> Result<usize, Refusal> {
+    let mut rest = (2..call.len()).map(|at| (at, call.argument(at))).peekable();
+    loop {
+        let (at, option) = rest.next().ok_or(Refusal::Arity)?;
+        if letter(option, 0, b'I') {
+            return if at + 1 < call.len() { Ok(at + 1) } else { Err(Refusal::Arity) };
+        }
+        if take(option, rest.peek().map(|&(_, value)| value))? {
+            rest.next();
+        }
+    }
 }
 
 /// How items are added.

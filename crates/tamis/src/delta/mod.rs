@@ -20,8 +20,8 @@ use crate::wire::ContentId;
 /// all or nothing: if anything goes wrong, the filter stays as it was. What it holds depends on
 /// the kind: flipped bits (`bloom`, `blocked`, and with changes of their lists the balanced
 /// kinds), differences of counters (`counting`), removed and inserted identities (rank-indexed
-/// kinds, `blocked-rank`, `blocked-map` and `dleft`). Filters that only differ in how they are laid
-/// out, because one has grown, have the same content, and deltas apply to both.
+/// kinds, `blocked-rank`, `blocked-map` and `dleft`). Filters that only differ in how they are
+/// laid out, because one has grown, have the same content, and deltas apply to both.
 ///
 /// ```
 /// use tamis::{AnyFilter, Bloom, Delta, Insert, Limits};
