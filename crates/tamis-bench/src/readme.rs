@@ -86,7 +86,7 @@ pub fn label(row: &Row) -> String {
     let bits =
         name.split_once(' ').filter(|(_, bits)| bits.bytes().all(|byte| byte.is_ascii_digit()));
     let name = bits.map_or(name.clone(), |(name, bits)| format!("{name} ({bits} bits)"));
-    if row.built_once { format!("{name}, built once") } else { name }
+    if row.built_once { format!("{name} (built once)") } else { name }
 }
 
 /// The README with what `records` tell between its marks. `name` is the file of the records, from
@@ -154,7 +154,7 @@ fn comparison(speed: &Speed) -> String {
     let mut sentences = Vec::new();
     let mut better = |than: &str, rivals: Vec<String>| {
         if !rivals.is_empty() {
-            sentences.push(format!("Ahead of {than}: {}.", rivals.join("; ")));
+            sentences.push(format!("{than}: {}.", rivals.join("; ")));
         }
     };
     let of = |rows: &[&Row], ours: &str, removes: bool| {
@@ -165,10 +165,13 @@ fn comparison(speed: &Speed) -> String {
         let told = |rival: &&Row| Some(format!("{} in {}", label(rival), merits(rival, ours?)?));
         rivals.filter_map(told).collect::<Vec<String>>()
     };
-    better("`blocked`", of(&speed.equal, "`blocked`", false));
+    better(
+        "Of filters that cannot remove, ahead of `blocked`",
+        of(&speed.equal, "`blocked`", false),
+    );
     let mut rivals = of(&speed.equal, "`blocked-rank`", true);
     rivals.extend(of(&speed.finer, "`blocked-rank`", true));
-    better("a `blocked-rank` of the same or a lower rate", rivals);
+    better("Of those that can, ahead of a `blocked-rank` of the same or a lower rate", rivals);
     let rows = speed.equal.iter().chain(&speed.finer);
     let grown = rows.filter_map(|row| {
         let held = row.churned?.bits_per_key;
@@ -179,8 +182,8 @@ fn comparison(speed: &Speed) -> String {
         sentences.push(format!("Bits per key after churn: {}.", grown.join(", ")));
     }
     sentences.push(
-        "Bits of rivals are those of their fingerprints; they got the keys that fill 95% of a \
-         power of two, which suits them best."
+        "Bits behind a name are those of a fingerprint; these filters got the keys that fill 95% of \
+         a power of two, their best case."
             .to_owned(),
     );
     sentences.join(" ")

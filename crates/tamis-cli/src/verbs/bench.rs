@@ -15,8 +15,8 @@ use crate::wishes::Wanted;
 /// Build a filter from seeded keys and measure it
 ///
 /// Checks that every key is found. Asks for absent keys until 4,000 false positives are expected
-/// (at most 10^9 absent keys), and compares rate, memory and blocks with the prediction. Times
-/// exclude hashing.
+/// (at most 10^9 absent keys), and compares rate, memory and blocks (cache lines that a lookup
+/// reads) with the prediction. Times exclude hashing.
 #[derive(Args)]
 #[command(
     mut_arg("num_keys", keys_must_be_said),
@@ -45,7 +45,7 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn run(self) -> Result<Outcome> {
         let keys = self.wanted.sizing.keys.context(
-            "how many keys shall be inserted? Say it with --keys, for example --keys 1M",
+            "how many keys are to be inserted? Say it with --keys, for example --keys 1M",
         )?;
         let setup = Setup {
             kind: self.wanted.sizing.kind.unwrap_or(Kind::Bloom),

@@ -17,13 +17,13 @@ use crate::store;
 
 /// Print how often each line is in the set
 ///
-/// Prints COUNT, a tab and the line. Counts are never too low; about a share of them that is the
-/// filter's rate is too high. A saturated counter prints its largest value and a plus, such as
-/// 15+.
+/// Prints COUNT, a tab and the line. A count is too high for about a share of the keys, the
+/// filter's rate, and never too low unless it is saturated: then the largest value is printed
+/// with a plus, such as 15+.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  tamis build --kind counting -o hits.tamis requests.txt
+  tamis build --kind rank-counting -o hits.tamis requests.txt
   sort -u requests.txt | tamis count hits.tamis | sort -rn | head")]
 pub(crate) struct Count {
     /// Filter to ask; - is stdin, and the keys must then come from files

@@ -114,7 +114,7 @@ impl Facts {
 /// Turn a filter into the next version with a delta
 ///
 /// All or nothing: a delta for another filter, or a damaged one, is an error and changes nothing.
-/// A delta whose result FILTER already is has nothing to do.
+/// If FILTER is already the result of a delta, that delta is skipped.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -16,9 +16,10 @@ use crate::{numbers, show, store};
 
 /// Keep a filter current that someone publishes
 ///
-/// SET is the address of a store and the name of a set in it: a URL or a folder. What arrives is
-/// compared with what the publisher signed before FILE is replaced, in whole. Whatever goes wrong,
-/// FILE stays as it was, and older versions are never taken. FILE.follow remembers the version.
+/// SET is the address of a store and the name of a set in it: a URL, a folder or a bucket, such as
+/// s3://bucket/sets/words. What arrives is compared with what the publisher signed before FILE is
+/// replaced, in whole. Whatever goes wrong, FILE stays as it was, and older versions are never
+/// taken. FILE.follow remembers the version.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +27,7 @@ Examples:
   tamis follow https://example.org/sets/words -o words.tamis --key words.key.pub --every 20s
   tamis follow /srv/sets/words -o words.tamis --key words.key.pub --json | jq .version")]
 pub(crate) struct Follow {
-    /// Address of the set: a URL or a folder, with the set's name at the end
+    /// Address of the set: a URL, a folder or a bucket, with the set's name at the end
     #[arg(value_name = "SET")]
     set: String,
 

@@ -37,7 +37,7 @@ pub(crate) struct Map {
 enum Action {
     /// Insert keys with their values: lines of KEY, a tab, VALUE
     Set(Change),
-    /// Print the lines whose keys have values, each with a tab and the values (by commas)
+    /// Print the lines whose keys have values, each with a tab and its values, separated by commas
     Get(Get),
     /// Remove keys with their values: lines of KEY, a tab, VALUE
     Unset(Change),

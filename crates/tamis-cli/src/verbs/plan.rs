@@ -94,7 +94,7 @@ impl Plan {
     pub(crate) fn run(self) -> Result<Outcome> {
         self.wanted.hashing.hasher()?;
         let Some(keys) = self.wanted.sizing.keys else {
-            bail!("how many keys shall be planned for? Say it with --keys, for example --keys 10M");
+            bail!("for how many keys? Say it with --keys, for example --keys 10M");
         };
         if let Some(need) = self.peers.need(keys, self.wanted.wishes.churn())? {
             peers::print(&need, self.json)?;

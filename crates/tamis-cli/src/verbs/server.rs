@@ -26,9 +26,9 @@ use crate::target::Target;
 
 /// Work on a filter that is spread over a cluster of Redis or Valkey servers
 ///
-/// The servers have the module of this project. The filter NAME is cut into shards, the keys
-/// NAME:{0}, NAME:{1} and so on; a key belongs to the shard with the number CRC-32 of its bytes,
-/// modulo the number of shards, which NAME:shards says.
+/// The servers need the module of this project. The filter NAME is cut into shards, which are the
+/// server's keys NAME:{0}, NAME:{1} and so on. A line belongs to the shard whose number is the
+/// CRC-32 of its bytes modulo the number of shards, which NAME:shards holds.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -33,10 +33,11 @@ const DEFAULT_RATE: f64 = 1e-6;
 ///
 /// A new line may be dropped, with probability --rate, because the filter takes it for one that it
 /// has seen: one new line in a million unless you say otherwise. The kind is blocked-rank unless
-/// you say otherwise. Memory grows with the number of different lines, or of all lines of plain
-/// files.
+/// you say otherwise. Memory grows with the number of different lines; for plain files it is
+/// planned for all of their lines, repeats included. --within bounds it for endless streams.
 ///
-/// From a pipe the filter starts small and is built anew, twice as large, whenever it is full: the
+/// From a pipe the filter starts small and is built anew, twice as large, whenever it is full (8
+/// bytes for each different line are kept for that, in memory and then in a temporary file): the
 /// rate holds however many lines come. A filter that was loaded with --filter cannot grow; a note
 /// says if it is too full to keep its rate.
 ///
