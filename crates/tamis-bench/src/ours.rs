@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tamis::{
     BlockedBloom, BlockedRank, Bloom, Builder, CompressedBloom, CountingBloom, DLeft, Digest,
-    Filter, Insert, RankIndexed, Remove, Ribbon, Stored,
+    Filter, Goal, Hasher, Insert, Label, RankIndexed, Remove, Ribbon, Stored,
 };
 use tamis_bench::record::Side;
 use tamis_bench::{blocked_rank, rate_of_width};
@@ -11,7 +11,8 @@ use tamis_bench::{blocked_rank, rate_of_width};
 use crate::lineup::Entry;
 use crate::measure::{Case, Round, Subject, build, build_texts, fill, fill_texts};
 
-/// All at the asked rate, and `blocked-rank` at the rates of wider fingerprints too.
+/// All at the asked rate, `blocked-rank` also in the blocks of the least memory, with portable
+/// instructions only, and at the rates of wider fingerprints.
 pub(crate) fn entries(keys: u64, rate: f64) -> Vec<Entry> {
     let ours = |name: &str, run: fn(&Case<'_>) -> Result<Round>| {
         Entry::new(name, Side::Ours, "", Some(rate), run)
@@ -41,6 +42,19 @@ pub(crate) fn entries(keys: u64, rate: f64) -> Vec<Entry> {
         }),
         once("tamis compressed", |case| built_once(case, CompressedBloom::builder)),
         once("tamis ribbon", |case| built_once(case, Ribbon::builder)),
+        ours("tamis blocked-rank in 2 KiB", |case| {
+            let goal = Goal::rate(case.planned, case.rate).params([("block", 1 << 14)]);
+            let label = Label::planned(Hasher::default(), case.planned);
+            let make = || Ok(BlockedRank::new(BlockedRank::plan(&goal)?, label)?);
+            changing(case, case.planned, make)
+        }),
+        ours("tamis blocked-rank, portable", |case| {
+            changing(case, case.planned, || {
+                let mut filter = BlockedRank::with_rate(case.planned, case.rate)?;
+                filter.make_portable();
+                Ok(filter)
+            })
+        }),
     ];
     entries.extend([8, 10, 12, 16].map(|width| {
         let name = format!("tamis blocked-rank {width}");
