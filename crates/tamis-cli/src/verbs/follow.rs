@@ -17,8 +17,8 @@ use crate::{numbers, show, store};
 /// Keep a filter current that someone publishes
 ///
 /// SET is the address of a store and the name of a set in it: a URL, a folder or a bucket, such as
-/// s3://bucket/sets/words. What arrives is compared with what the publisher signed before FILE is
-/// replaced, in whole. Whatever goes wrong, FILE stays as it was, and older versions are never
+/// `s3://bucket/sets/words`. What arrives is compared with what the publisher signed before FILE
+/// is replaced, in whole. Whatever goes wrong, FILE stays as it was, and older versions are never
 /// taken. FILE.follow remembers the version.
 #[derive(Args)]
 #[command(after_help = "\
