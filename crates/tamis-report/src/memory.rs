@@ -1,9 +1,10 @@
 //! A global allocator that counts how much memory each thread holds, so that the memory of a
-//! filter is measured.
+//! filter is measured; and that refuses memory where a test asks for it.
 #![allow(unsafe_code)] // A global allocator is an unsafe trait; each block says why it is sound.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ptr;
 
 /// The system's allocator, with a tally for each thread. Install it in a binary:
 ///
@@ -32,6 +33,8 @@ struct Tally {
 thread_local! {
     // Constant and without a destructor, so that access to it never allocates.
     static TALLY: Cell<Tally> = const { Cell::new(Tally { held: 0, peak: 0, largest: 0 }) };
+    /// How many requests are still granted, if they are counted.
+    static GRANTED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 /// Bytes that this thread has allocated and not freed. (Memory freed by another thread still
@@ -60,6 +63,21 @@ pub fn forget_largest() {
     TALLY.set(Tally { largest: 0, ..TALLY.get() });
 }
 
+/// Runs `run`, in which the first `times` requests of this thread for memory are granted, and no
+/// other.
+pub fn refusing_after<T>(times: u64, run: impl FnOnce() -> T) -> T {
+    GRANTED.set(Some(times));
+    let done = run();
+    GRANTED.set(None);
+    done
+}
+
+fn is_refused() -> bool {
+    let left = GRANTED.get();
+    GRANTED.set(left.map(|left| left.saturating_sub(1)));
+    left == Some(0)
+}
+
 fn note(change: i64, request: usize) {
     let Tally { held, peak, largest } = TALLY.get();
     // Both blocks exist while one is copied to the other.
@@ -71,12 +89,18 @@ fn note(change: i64, request: usize) {
 // beside it touches no allocated memory.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_refused() {
+            return ptr::null_mut();
+        }
         note(layout.size() as i64, layout.size());
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_refused() {
+            return ptr::null_mut();
+        }
         note(layout.size() as i64, layout.size());
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
@@ -89,6 +113,9 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if is_refused() {
+            return ptr::null_mut();
+        }
         note(new_size as i64 - layout.size() as i64, new_size);
         // SAFETY: the caller keeps the contract of `realloc`.
         unsafe { System.realloc(pointer, layout, new_size) }

@@ -1,13 +1,14 @@
 //! The blocked rank-indexed filter keeps its laws, whatever the load.
 
 use proptest::prelude::*;
-use tamis::blocked_rank::BlockedRankParams;
+use tamis::blocked_rank::{BlockedMapParams, BlockedRankParams};
 use tamis::internals::blocked_rank::model;
 use tamis::{
-    Absent, AnyFilter, BlockedRank, Delta, Digest, Effort, Filter, Goal, Hasher, Insert, Label,
-    Limits, Remove, Stored,
+    Absent, AnyFilter, BlockedMap, BlockedRank, Delta, Digest, Effort, Filter, Goal, Hasher,
+    Insert, Label, Limits, Remove, Stored,
 };
 use tamis_report::keys::KeyStream;
+use tamis_report::memory;
 use tamis_testkit::laws;
 
 fn params(
@@ -72,6 +73,48 @@ proptest! {
         }
         prop_assert_eq!(best.encode().to_vec(), plain.encode().to_vec());
         best.validate().unwrap();
+    }
+}
+
+/// Wherever memory ends while a key is inserted: the filter is as it was, its bytes included.
+#[test]
+fn an_insertion_without_memory_changes_nothing() {
+    let [two, back] = [params(1, 2, 10, 8, 10), params(1, 29, 28, 16, 90)];
+    let mut refused = 0;
+    for (params, keys) in [(two, 40), (back, 200), (params(8, 64, 10, 5, 100), 200)] {
+        let mut filter = make(params)(Hasher::default());
+        for digest in members(keys) {
+            let (before, id) = (filter.encode().to_vec(), filter.content_id());
+            for times in 0.. {
+                if memory::refusing_after(times, || filter.insert_digest(digest)).is_ok() {
+                    break;
+                }
+                refused += 1;
+                assert_eq!(filter.content_id(), id);
+                assert_eq!(filter.encode().to_vec(), before);
+            }
+            filter.validate().unwrap();
+            assert!(BlockedRank::decode(&filter.encode().to_vec(), Limits::default()).is_ok());
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+/// Equal filters list equal values, wherever the cells are.
+#[test]
+fn values_do_not_depend_on_the_layout() {
+    let shapes = [(512, 2, 32, 20), (1024, 1, 64, 40)];
+    for copies in [1, 24, 54] {
+        let [small, large] = shapes.map(|(block, blocks, locations, cells)| {
+            let params = BlockedMapParams::new(block, blocks, locations, cells, 8, 10, 8).unwrap();
+            let mut filter = BlockedMap::new(params, Hasher::default()).unwrap();
+            for value in (0..copies).flat_map(|_| [7, 9]) {
+                filter.insert_value("k", value).unwrap();
+            }
+            filter
+        });
+        assert!(small == large);
+        assert_eq!(small.values("k"), large.values("k"));
     }
 }
 

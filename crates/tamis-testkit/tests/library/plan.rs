@@ -1,5 +1,7 @@
 //! From goals to layouts.
 
+use std::time::{Duration, Instant};
+
 use tamis::internals::compressed::model::Message;
 use tamis::internals::compressed::optimise::Demand;
 use tamis::{AnyParams, Goal, Kind, Minimise, Operation, Plan, PlanError, Size, choose};
@@ -204,6 +206,51 @@ fn memory_and_bits_per_key_are_not_exceeded() {
         let tiny = AnyParams::plan(kind, &goal(1000, Size::Memory(100), &[])).unwrap();
         assert_eq!(tiny.predict(1000).bits_per_key, 0.512, "one line is legal, if useless");
     }
+}
+
+/// Where many keys share an identity, lists beside the table count.
+#[test]
+fn few_bits_per_key_are_not_exceeded() {
+    let keys = 30_000;
+    for &kind in Kind::ALL {
+        for bits in [2.0, 4.0, 5.0, 5.5, 6.0, 7.0, 8.0] {
+            let planned = AnyParams::plan(kind, &goal(keys, Size::BitsPerKey(bits), &[]));
+            if let Ok(params) = &planned {
+                let predicted = params.predict(keys).bits_per_key;
+                assert!(predicted <= bits + 512.0 / keys as f64, "{kind:?} {bits}: {predicted}");
+            }
+            if let Err(PlanError::TooFewBits { least, .. }) = planned {
+                assert!(least > bits, "{kind:?} {bits}: {least}");
+            }
+        }
+    }
+}
+
+/// Extreme goals are planned, and their deltas predicted, without panic and in a moment.
+#[test]
+fn extreme_goals_take_no_time() {
+    let start = Instant::now();
+    for hashes in [1, 12, 40, 64] {
+        let _ = AnyParams::plan(
+            Kind::Partitioned,
+            &Goal::rate(1000, 0.01).params([("hashes", hashes)]),
+        );
+    }
+    for &kind in Kind::ALL {
+        let goals = [
+            (0, Size::Memory(135_379_968)),
+            (1, Size::Memory(1 << 36)),
+            (10_000_000_000, Size::Memory(64)),
+            (1_000_000_000, Size::BitsPerKey(1e-300)),
+            (1 << 61, Size::BitsPerKey(5e-324)),
+        ];
+        for (keys, size) in goals {
+            if let Ok(params) = AnyParams::plan(kind, &goal(keys, size, &[])) {
+                params.traffic(keys, Some(0.01));
+            }
+        }
+    }
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 #[test]

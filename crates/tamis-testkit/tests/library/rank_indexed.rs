@@ -283,6 +283,22 @@ fn growing_and_shrinking_lose_nothing() {
     }
 }
 
+/// A filter that has grown as far as it can has no bit left to drop; the other one's layout has.
+#[test]
+fn a_merge_works_both_ways() {
+    let mut fine = RankIndexed::with_rate(100, 0.05).unwrap();
+    let mut coarse = fine.clone();
+    coarse.coarsen(2).unwrap();
+    while fine.grow().is_ok() {}
+    (0..60_u64).for_each(|key| fine.insert(&key).unwrap());
+    (40..90_u64).for_each(|key| coarse.insert(&key).unwrap());
+    let (mut one, mut other) = (fine.clone(), coarse.clone());
+    one.merge(&coarse).unwrap();
+    other.merge(&fine).unwrap();
+    assert_eq!(one.content_id(), other.content_id());
+    assert!((0..90_u64).all(|key| one.contains(&key)));
+}
+
 #[test]
 fn a_set_stores_equal_identities_once() {
     let params = RankParams::new(4, 8, 4, 0, 100, 1).unwrap();

@@ -29,6 +29,9 @@ const FILTERS: u64 = 200;
 /// As many replaced keys are enough. They are replaced in up to `SETS` sets.
 const REPLACED: u64 = 1000;
 const SETS: u64 = 4;
+/// Bits of all the small filters, at most: those for few keys may be as large as the one that is
+/// planned. One that alone has more is not built, and its deltas are not predicted.
+const MOST_BITS: u64 = 1 << 30;
 /// Fixes the pseudorandom keys.
 const SEED: Digest = Digest(0x7265_706c_6163_6564);
 
@@ -88,7 +91,10 @@ fn replace<S: Scheme>(params: &BalancedParams<S>, keys: u64, churn: f64) -> Opti
     let part = all as f64 / keys.max(1) as f64;
     let scaled = |value: u64| libm::round(value as f64 * part) as u64;
     let small = params.scaled(scaled);
-    let filters = (KEYS / all).min(FILTERS);
+    let filters = (KEYS / all).min(FILTERS).min(MOST_BITS / small.bits().max(1));
+    if filters == 0 {
+        return None;
+    }
     let sets = (REPLACED / (filters * going)).clamp(1, SETS);
     let (mut flips, mut listed) = (0, 0);
     for number in 0..filters {

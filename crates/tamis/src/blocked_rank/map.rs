@@ -135,7 +135,9 @@ impl identities::Table for MapTable {
     fn values(&self, place: Place) -> Vec<u64> {
         let mut values = Vec::new();
         self.pairs.for_each_value(place, &mut |value, count| {
-            values.extend(iter::repeat_n(value, count.min(MOST_COPIES) as usize));
+            let listed = values.iter().rev().take_while(|&&other| other == value).count() as u64;
+            let more = count.min(MOST_COPIES.saturating_sub(listed));
+            values.extend(iter::repeat_n(value, more as usize));
         });
         values
     }

@@ -7,7 +7,7 @@ use super::model;
 use super::params::{BloomParams, CountingParams};
 use super::plain::Bloom;
 use crate::address::probes;
-use crate::bits::{self, BitVec, Line, OutOfMemory, Packed};
+use crate::bits::{self, BitVec, Line, OutOfMemory, Packed, low};
 use crate::change::{Change, OTHER_KIND, Shape, Steps};
 use crate::coder::{Effort, Packing, planes};
 use crate::digest::Digest;
@@ -221,11 +221,13 @@ impl Stored for CountingBloom {
         _: &Prediction,
         replaced: Option<u64>,
     ) -> Traffic {
-        let (counters, hashes) = (params.counters(), params.hashes());
+        let (counters, hashes, width) = (params.counters(), params.hashes(), params.width());
         let shape = traffic::model::Shape { positions: counters, hashes, keys };
         let deviation = shape.deviation_bits(traffic::model::Message::Counters);
         let params = CountingParams::NAMES.len();
-        traffic::Counters { params, number: counters, hashes, deviation }.traffic(keys, replaced)
+        let most = low(width);
+        traffic::Counters { params, number: counters, most, hashes, deviation }
+            .traffic(keys, replaced)
     }
 
     fn explain(params: &CountingParams, keys: u64, _: &Prediction, out: &mut Lines) {

@@ -1,11 +1,13 @@
 //! From goals to params, and from params to predictions.
 
+use alloc::vec;
+
 use super::bucket::MAX_COUNT;
 use super::model::{self, Loads};
 use super::params::{DLeftParams, MAX_BUCKETS, MAX_REMAINDER, MAX_UNIVERSE};
 use super::sections::LOAD_BITS;
 use crate::bits::Line;
-use crate::entry::Overflow;
+use crate::entry::{ENTRY_BYTES, Overflow};
 use crate::math::occupancy::power_spread;
 use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size, narrow, per_key};
 use crate::wire::{self, Encoding};
@@ -55,6 +57,7 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
     // Checks the fixed params with the smallest table that has them.
     DLeftParams::new(subtables, 1, cells, fixed_remainder, value)?;
     let keys = goal.sized_keys();
+    let n = keys as f64;
     let per_bucket_of_all = f64::from(subtables) * planned_load(subtables, cells);
     let least = (libm::ceil(keys as f64 / per_bucket_of_all) as u64).max(1);
     let build = |buckets: u64, remainder: u32| {
@@ -84,18 +87,33 @@ pub(super) fn plan(goal: &Goal) -> Result<DLeftParams, PlanError> {
         }
         (_, budget) => {
             let budget = budget.unwrap_or(0);
-            let tables = remainders.clone().filter_map(|remainder| {
-                let most = (budget / build(1, remainder).ok()?.bits())
-                    .min(MAX_BUCKETS)
-                    .min(MAX_UNIVERSE >> remainder);
-                let buckets = buckets.unwrap_or(most);
-                let enough = least <= buckets && buckets <= most;
-                build(buckets.max(1), remainder).ok().filter(|_| enough)
-            });
-            let smallest = build(least, *remainders.start())?;
-            let [asked, least] = [budget, smallest.bits()].map(|bits| per_key(bits, keys));
-            let too_few = PlanError::TooFewBits { kind, asked, least };
-            tables.max_by_key(DLeftParams::universe).ok_or(too_few)
+            let held = |params: &DLeftParams| predict(params, keys).bits_per_key * n;
+            let fits = |remainder: u32| {
+                let one = build(1, remainder).ok()?.bits();
+                let mut room = budget;
+                // The second time with less, because the overflow takes memory too.
+                for _ in 0..2 {
+                    let most = (room / one).min(MAX_BUCKETS).min(MAX_UNIVERSE >> remainder);
+                    let buckets = buckets.unwrap_or(most);
+                    if buckets < least || most < buckets {
+                        return None;
+                    }
+                    let params = build(buckets, remainder).ok()?;
+                    let over = held(&params) - budget as f64;
+                    if over <= 0.0 {
+                        return Some(params);
+                    }
+                    room = room.saturating_sub(libm::ceil(over) as u64);
+                }
+                None
+            };
+            // The longer remainders are, the larger is the universe.
+            remainders.clone().rev().find_map(fits).ok_or_else(|| {
+                let buckets = buckets.unwrap_or(least);
+                let tables = remainders.filter_map(|remainder| build(buckets, remainder).ok());
+                let least = tables.map(|params| held(&params)).fold(f64::INFINITY, f64::min) / n;
+                PlanError::TooFewBits { kind, asked: per_key(budget, keys), least }
+            })
         }
     }
 }
@@ -125,11 +143,12 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
     let overflow = Overflow::planned_bits(overcounted + homeless);
     let loads = f64::from(LOAD_BITS) * grown.all_buckets() as f64;
     let trimmed = loads + distinct * f64::from(grown.cell_bits());
-    let wire = wire::planned_len(
-        DLeftParams::NAMES.len(),
-        Encoding::Trimmed,
-        libm::ceil(trimmed / 8.0) as u64,
-    );
+    let mut sections = vec![(Encoding::Trimmed, libm::ceil(trimmed / 8.0) as u64)];
+    let listed = libm::round(overcounted + homeless) as u64;
+    if listed > 0 {
+        sections.push((Encoding::Trimmed, listed * ENTRY_BYTES));
+    }
+    let wire = wire::planned_sections(DLeftParams::NAMES.len(), &sections);
     let (all, hit) = (lines(&grown, grown.subtables()), lines_of_hit(&grown, &filled));
     let rate = rate(&grown, keys);
     Prediction {

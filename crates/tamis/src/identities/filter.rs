@@ -226,7 +226,10 @@ impl<T: Table> Stored for Identities<T> {
         let (universe, their_universe) = (T::universe(&mine), T::universe(&theirs));
         let merged =
             common_universe(universe, their_universe).and_then(|(dropped, their_dropped)| {
-                self.table.with(dropped, &other.table, their_dropped)
+                // Under params like ours, or like theirs where ours cannot be made as coarse.
+                let (ours, theirs) = (&self.table, &other.table);
+                let merged = ours.with(dropped, theirs, their_dropped);
+                merged.or_else(|| theirs.with(their_dropped, ours, dropped))
             });
         let Some(merged) = merged else {
             let left = universe.to_string();

@@ -222,7 +222,7 @@ impl Search {
         let sizes = fixed.as_ref().map_or(&SIZES[..], |size| &size[..]);
         // The best values for one shape are near the best for the next.
         let (near_hashes, near_size) =
-            (Cell::new((middle - low) as usize), Cell::new(sizes.len() / 2));
+            (Cell::new(middle.saturating_sub(low) as usize), Cell::new(sizes.len() / 2));
         let (_, shape) = descend(all.len(), all.len().saturating_sub(1), |at| {
             let candidates = all[at];
             let best = descend((high - low + 1) as usize, near_hashes.get(), |at| {

@@ -78,7 +78,8 @@ impl Layout {
     /// Printed: `B S1 + J2 S2 + J3 S3`. Ours: the extensions are counted once for each group.
     pub fn bits(&self) -> u64 {
         let extensions = self.second * self.second_bits() + self.third * self.third_bits();
-        self.buckets * self.bucket_bits() + self.groups * extensions
+        let buckets = self.buckets.saturating_mul(self.bucket_bits());
+        buckets.saturating_add(self.groups.saturating_mul(extensions))
     }
 
     /// [`bits`](Self::bits) divided by `keys`, or by 1 if there are none.

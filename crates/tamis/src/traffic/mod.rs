@@ -124,6 +124,8 @@ pub(crate) struct Counters {
     pub(crate) params: usize,
     /// How many there are.
     pub(crate) number: u64,
+    /// The largest count.
+    pub(crate) most: u64,
     pub(crate) hashes: u32,
     /// Standard deviation of the bits of a snapshot.
     pub(crate) deviation: f64,
@@ -134,6 +136,7 @@ impl Counters {
         let load = f64::from(self.hashes) * keys as f64 / self.number as f64;
         let reach = |count: u64| match count {
             0 => self.number as f64,
+            _ if count > self.most => 0.0,
             _ => self.number as f64 * poisson_above(count - 1, load),
         };
         let coded = Coded { bits: planes(reach), variance: self.deviation * self.deviation };

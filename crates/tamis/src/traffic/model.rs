@@ -21,7 +21,7 @@
 //! Everything holds for k n independent throws, and in the limit of many positions unless said
 //! otherwise.
 
-use core::f64::consts::LN_2;
+use core::f64::consts::{E, LN_2, TAU};
 
 use crate::math::gamma::ln_choose;
 use crate::math::occupancy::variance_occupied;
@@ -30,6 +30,8 @@ use crate::math::tail::ln_poisson_pmf;
 /// Bits that a static range coder writes beyond the entropy. (Notes, section 2.1: one byte, two
 /// for a delta.)
 const CODER_END_BITS: f64 = 16.0;
+/// Counters of a larger load are as good as normal.
+const LARGE: f64 = 1e6;
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -192,8 +194,8 @@ pub fn adaptive_bits(positions: u64, zeros: u64) -> f64 {
 }
 
 /// The entropy of a counter of load x, Poisson in the limit: -sum `P_j` log2 `P_j`, `P_j` = e^-x
-/// x^j / j!. The paper does not have it, and only says that it is small (section V). For loads up
-/// to some thousands; it takes about sqrt(x) terms. Tested by `counting_filters`.
+/// x^j / j!. The paper does not have it, and only says that it is small (section V). It takes about
+/// sqrt(x) terms. Tested by `counting_filters`.
 pub fn counter_entropy(load: f64) -> f64 {
     counter_code(load).0
 }
@@ -201,6 +203,11 @@ pub fn counter_entropy(load: f64) -> f64 {
 /// The mean and the variance of the bits that an ideal static code spends on a counter. The
 /// variance is reduced because the sum of all counters is given.
 fn counter_code(load: f64) -> (f64, f64) {
+    if load > LARGE {
+        // The normal distribution's.
+        let variance = 0.5 / (LN_2 * LN_2);
+        return (0.5 * libm::log2(TAU * E * load), variance);
+    }
     let reach = 12.0 * libm::sqrt(load) + 24.0;
     let first = (load - reach).max(0.0) as u64;
     let last = (load + reach) as u64;

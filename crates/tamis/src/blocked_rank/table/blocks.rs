@@ -139,7 +139,9 @@ impl Blocks {
             match inserted {
                 Inserted::Here(is_new) => return Ok(is_new),
                 Inserted::Behind => {
-                    let is_new = self.back.insert(self.behind(place))?;
+                    let is_new = self.back.insert(self.behind(place));
+                    // What made room for it may fit again.
+                    let is_new = is_new.inspect_err(|_| self.lags = true)?;
                     self.set_occupied(place, true);
                     return Ok(is_new);
                 }
@@ -198,7 +200,8 @@ impl Blocks {
                     let (width, mask) = (self.cut.shape.width, low(part.width));
                     let prints = (0..prints.count).map(|lane| prints.bits >> (lane * width) & mask);
                     let part = self.part_behind(place, part);
-                    self.back.insert_part(part, &mut { prints })?;
+                    let done = self.back.insert_part(part, &mut { prints });
+                    done.inspect_err(|_| self.lags = true)?;
                     self.set_occupied(place, true);
                     return Ok(());
                 }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::super::place::Cut;
 use super::back::{Back, FULL};
@@ -22,7 +23,7 @@ impl Blocks {
         let universe = self.cut.universe();
         let entry =
             |digest: Digest| Entry { identity: identity(digest, universe), value: 0, count: 1 };
-        if digests.is_sorted_by_key(|digest| digest.0) {
+        if is_sorted(digests, threads) {
             return self.fill_parts(threads, 1, |cut, blocks| {
                 let before = |block| digests.partition_point(|&one| cut.place(one).block < block);
                 digests[before(blocks.start)..before(blocks.end)].iter().copied().map(entry)
@@ -74,6 +75,20 @@ impl Blocks {
             list @ Back::List(_) => list.fill(all),
         }
     }
+}
+
+/// Whether digests are in order. One thread would take a tenth of the time of the filling.
+fn is_sorted(digests: &[Digest], threads: usize) -> bool {
+    let (share, sorted) = (digests.len().div_ceil(threads).max(1), AtomicBool::new(true));
+    let parts = (0..digests.len()).step_by(share);
+    for_each(threads, parts, |start| {
+        // The first of the next part belongs to this one too.
+        let part = &digests[start..digests.len().min(start + share + 1)];
+        if !part.is_sorted_by_key(|digest| digest.0) {
+            sorted.store(false, Relaxed);
+        }
+    });
+    sorted.into_inner()
 }
 
 /// The most lots: few enough that dealing out does not wait for memory.
