@@ -24,7 +24,6 @@ pub mod blocked_rank {
 }
 
 pub mod bloom {
-    pub use crate::bloom::parts::*;
     show! { model: bloom::model }
 }
 
