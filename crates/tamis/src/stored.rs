@@ -199,7 +199,7 @@ pub trait Stored: Filter + Clone + Sized {
     /// The filter as bytes, in a form that can be used in place where the kind has one.
     fn encode(&self) -> Encoded<'_> {
         let array = self.array().map(|(words, _)| Payload::raw(ARRAY, words));
-        self.frame(array.into_iter().collect())
+        self.frame(array.into_iter().chain(self.beside(None)).collect())
     }
 
     /// The filter as fewer bytes: entropy-coded, for transfer.
@@ -209,7 +209,15 @@ pub trait Stored: Filter + Clone + Sized {
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let how = how.into();
         let array = self.array().map(|(words, bits)| Payload::array(ARRAY, words, bits, how));
-        self.frame(array.into_iter().collect())
+        self.frame(array.into_iter().chain(self.beside(Some(how))).collect())
+    }
+
+    /// What a kind holds beside its array, as the section behind it; packed as `how` says, if it
+    /// is given.
+    #[doc(hidden)]
+    fn beside(&self, how: Option<Packing>) -> Option<Payload<'_>> {
+        let _ = how;
+        None
     }
 
     /// A filter from a header that has been checked and the sections behind it.
@@ -372,8 +380,9 @@ pub trait Stored: Filter + Clone + Sized {
     /// than an array of bits.
     ///
     /// A kind that holds more than this array, or none, has its own
-    /// [`content_id`](Self::content_id), [`encode`](Self::encode), [`pack`](Self::pack) and
-    /// [`entropy_bits`](Self::entropy_bits).
+    /// [`content_id`](Self::content_id) and [`entropy_bits`](Self::entropy_bits); with the first
+    /// goes [`beside`](Self::beside), with the second [`encode`](Self::encode) and
+    /// [`pack`](Self::pack).
     #[doc(hidden)]
     fn array(&self) -> Option<(&Words, u64)> {
         None

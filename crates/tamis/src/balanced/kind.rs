@@ -1,7 +1,5 @@
 //! A balanced filter as a kind: planned, sent, merged and changed.
 
-use alloc::vec;
-
 use super::list::{List, slots_for};
 use super::params::BalancedParams;
 use super::{Balanced, Rule, Scheme, plan, replace};
@@ -16,7 +14,7 @@ use crate::spec::{
     Traffic, WireError, explain,
 };
 use crate::stored::{ARRAY, Stored};
-use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
+use crate::wire::{ContentHasher, ContentId, Frame, Payload};
 
 /// The section that holds the overflow list.
 const LIST: u8 = 1;
@@ -140,17 +138,12 @@ impl<S: Scheme> Stored for Balanced<S> {
         id.finish()
     }
 
-    fn encode(&self) -> Encoded<'_> {
-        let mut payloads = vec![Payload::raw(ARRAY, &self.words)];
-        payloads.extend(self.list_payload());
-        self.frame(payloads)
-    }
-
-    /// The list is not packed: digests are random numbers.
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let mut payloads = vec![Payload::array(ARRAY, &self.words, self.params.bits(), how.into())];
-        payloads.extend(self.list_payload());
-        self.frame(payloads)
+    /// The list; `None` where no list is planned and nothing is in it. It is never packed: digests
+    /// are random numbers.
+    fn beside(&self, _: Option<Packing>) -> Option<Payload<'_>> {
+        let bytes = self.list.sorted().iter().flat_map(|entry| entry.to_le_bytes()).collect();
+        let slots = self.list.slot_bytes();
+        (slots > 0).then(|| Payload::trimmed(LIST, bytes, slots))
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
@@ -208,14 +201,5 @@ impl<S: Scheme> Stored for Balanced<S> {
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {
         Some(self)
-    }
-}
-
-impl<S: Scheme> Balanced<S> {
-    /// The list as a section; `None` where no list is planned and nothing is in it.
-    fn list_payload(&self) -> Option<Payload<'static>> {
-        let bytes = self.list.sorted().iter().flat_map(|entry| entry.to_le_bytes()).collect();
-        let slots = self.list.slot_bytes();
-        (slots > 0).then(|| Payload::trimmed(LIST, bytes, slots))
     }
 }

@@ -21,7 +21,7 @@ use crate::spec::{
 use crate::stored::{ARRAY, Stored};
 use crate::threads;
 use crate::traffic;
-use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
+use crate::wire::{ContentHasher, ContentId, Frame, Payload};
 
 /// The section behind the bit array: the choices, where there are any.
 const CHOICES: u8 = 1;
@@ -350,19 +350,12 @@ impl Stored for PartitionedBloom {
         id.finish()
     }
 
-    fn encode(&self) -> Encoded<'_> {
-        let array = Payload::raw(ARRAY, self.bits.words());
-        let choices = self.choices.iter().map(|choices| Payload::raw(CHOICES, choices.words()));
-        self.frame([array].into_iter().chain(choices).collect())
-    }
-
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let how = how.into();
-        let array = Payload::array(ARRAY, self.bits.words(), self.params.bits(), how);
-        let choices = self.choices.iter().map(|choices| {
-            Payload::array(CHOICES, choices.words(), self.params.choice_bits(), how)
-        });
-        self.frame([array].into_iter().chain(choices).collect())
+    fn beside(&self, how: Option<Packing>) -> Option<Payload<'_>> {
+        let words = self.choices.as_ref()?.words();
+        Some(match how {
+            Some(how) => Payload::array(CHOICES, words, self.params.choice_bits(), how),
+            None => Payload::raw(CHOICES, words),
+        })
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
