@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::bits::{OutOfMemory, SharedBytes, Words};
+use crate::bits::{OutOfMemory, SharedBytes, Words, unite};
 use crate::change::{Change, Flips, OTHER_KIND, Resolved, Shape};
 use crate::coder::{self, Effort, Packing};
 use crate::digest::Digest;
@@ -156,8 +156,11 @@ pub trait Stored: Filter + Clone + Sized {
     /// Each kind decides what must agree, such as the seed or the params; the error names what
     /// does not. Nothing has changed on an error.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        let _ = other;
-        Err(MergeError::BuiltOnce(Self::KIND.name()))
+        let others = other.words().ok_or(MergeError::BuiltOnce(Self::KIND.name()))?;
+        self.check_compatible(other)?;
+        unite(self.words_mut().unwrap_or_default(), others);
+        self.label_mut().merge(&other.label());
+        Ok(())
     }
 
     /// Whether bits or counters mean the same in both filters: an error if hash, seed or params
@@ -183,7 +186,10 @@ pub trait Stored: Filter + Clone + Sized {
     }
 
     /// Removes all keys.
-    fn clear(&mut self);
+    fn clear(&mut self) {
+        self.words_mut().unwrap_or_default().fill(0);
+        self.label_mut().keys = 0;
+    }
 
     /// Checks every invariant. An error says that the content was not made by this library.
     fn validate(&self) -> Result<(), Invalid>;
@@ -358,7 +364,8 @@ pub trait Stored: Filter + Clone + Sized {
         Err(Absent)
     }
 
-    /// The array of bits, for kinds that are one and nothing else, and take keys one by one.
+    /// The array of bits, for kinds that are one and nothing else, and take keys one by one. All
+    /// others have their own [`clear`](Self::clear), and [`merge`](Self::merge) if they can.
     #[doc(hidden)]
     fn words(&self) -> Option<&[u64]> {
         None

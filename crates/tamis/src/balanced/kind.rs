@@ -3,7 +3,7 @@
 use super::list::{List, slots_for};
 use super::params::BalancedParams;
 use super::{Balanced, Rule, Scheme, plan, replace};
-use crate::bits::{OutOfMemory, Words};
+use crate::bits::{OutOfMemory, Words, unite};
 use crate::block::Backend;
 use crate::change::{Change, Listed, OTHER_KIND, Shape};
 use crate::coder::{self, Packing};
@@ -91,9 +91,7 @@ impl<S: Scheme> Stored for Balanced<S> {
         let blocks = self.words.as_mut_slice().chunks_exact_mut(layout.words());
         for (mine, theirs) in blocks.zip(other.blocks()) {
             let load = layout.load(mine) + layout.load(theirs);
-            for (word, other) in mine.iter_mut().zip(theirs) {
-                *word |= other;
-            }
+            unite(mine, theirs);
             layout.set_load(mine, load.min(layout.threshold + 1));
         }
         self.label.merge(&other.label);
