@@ -5,7 +5,7 @@ use super::params::BalancedParams;
 use super::{Balanced, Rule, Scheme, plan, replace};
 use crate::bits::{OutOfMemory, Words, unite};
 use crate::block::Backend;
-use crate::change::{Change, Listed, OTHER_KIND, Shape};
+use crate::change::{Change, Flips, OTHER_KIND, Shape};
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
 use crate::filter::Insert;
@@ -171,14 +171,14 @@ impl<S: Scheme> Stored for Balanced<S> {
     }
 
     fn diff(&self, new: &Self) -> Option<Change> {
-        let (old, new) = ((&self.words, self.listed()), (&new.words, new.listed()));
-        Some(Change::Listed(Listed::between(old, new)))
+        let flips = Flips::between(&self.words, &new.words, self.params.bits());
+        Some(Change::Bits(flips.with_lists(&self.listed(), &new.listed())))
     }
 
     fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
-        let Change::Listed(change) = change else { return Err(OTHER_KIND) };
-        change.flips().apply(self.words.as_mut_slice())?;
-        let entries = change.list(&self.listed());
+        let Change::Bits(flips) = change else { return Err(OTHER_KIND) };
+        flips.apply(self.words.as_mut_slice())?;
+        let entries = flips.list(&self.listed()).ok_or(OTHER_KIND)?;
         self.list = List::of(self.params.layout().list, entries.iter().copied())
             .map_err(|_| "there is no memory for what comes")?;
         self.validate().map_err(|Invalid(reason)| reason)
