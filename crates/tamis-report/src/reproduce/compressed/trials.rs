@@ -5,12 +5,12 @@ use tamis::bloom::{BloomParams, CountingParams};
 use tamis::internals::coder::{Coder, Effort as Packing, encode_as};
 use tamis::internals::compressed::elias_fano::EliasFano;
 use tamis::internals::compressed::model::{Message, Shape, entropy};
-use tamis::internals::math::solve::bisect;
 use tamis::{Bloom, CountingBloom, Digest, Filter, Hasher, Insert, Label, Stored};
 
 use crate::keys::KeyStream;
 use crate::memory;
 use crate::papers::compressed::SortedList;
+use crate::papers::solve::bisect;
 use crate::reproduce::{Effort, Experiment, Trouble, built};
 
 pub(super) const N: u64 = 10_000;
