@@ -27,4 +27,4 @@ pub(crate) use prefetch::{AHEAD, fetch_ahead, fetch_all_ahead, prefetch};
 pub use stream::{BitReader, BitWriter};
 pub(crate) use vector::equal_lanes;
 pub use words::{OutOfMemory, SharedBytes, Words};
-pub(crate) use words::{set, tail_is_zero, test, unite, with_room};
+pub(crate) use words::{filled, set, tail_is_zero, test, unite, with_room};

@@ -31,6 +31,13 @@ pub(crate) fn with_room<T>(len: u64) -> Result<Vec<T>, OutOfMemory> {
     Ok(vec)
 }
 
+/// `len` times `value`.
+pub(crate) fn filled<T: Clone>(len: u64, value: T) -> Result<Vec<T>, OutOfMemory> {
+    let mut vec = with_room(len)?;
+    vec.resize(len as usize, value);
+    Ok(vec)
+}
+
 /// A fixed number of words. Sharing ends at the first write: the words are then copied.
 #[derive(Clone)]
 pub struct Words {
