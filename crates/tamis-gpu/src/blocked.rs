@@ -2,8 +2,7 @@
 #![allow(unsafe_code)] // Kernels work on addresses; see `Blocked::run`.
 
 use tamis::bloom::BlockedParams;
-use tamis::internals::bloom as inside;
-use tamis::{Filter, HashId, Hasher, Label, Stored};
+use tamis::{Filter, HashId, Hasher, Invalid, Label, Stored};
 
 use crate::machine::{Machine, Work};
 use crate::{Error, Gpu, Keys, program};
@@ -58,7 +57,11 @@ impl<M: Machine + Clone> Blocked<M> {
 
     /// The filter of the library with this content: the same content id and the same bytes.
     pub fn to_cpu(&self) -> Result<tamis::BlockedBloom, Error> {
-        Ok(inside::blocked(self.params, self.label, &self.words()?)?)
+        let words = self.words()?;
+        let filter = tamis::BlockedBloom::new(self.params, self.label);
+        let mut filter = filter.map_err(|_| Invalid("no memory"))?;
+        filter.words_mut().unwrap_or_default().copy_from_slice(&words);
+        Ok(filter)
     }
 
     /// The hash and the seed.

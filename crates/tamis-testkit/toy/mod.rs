@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::address::reduce;
-use crate::bits::{self, BitVec, OutOfMemory, Words};
+use crate::bits::{self, OutOfMemory, Words};
 use crate::bloom::model;
 use crate::change::Shape;
 use crate::digest::Digest;
@@ -14,8 +14,8 @@ use crate::filter::{Filter, Insert};
 use crate::math::occupancy::{power_spread, variance_occupied};
 use crate::math::solve::first_true;
 use crate::spec::{
-    Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, MergeError, Operation, Params,
-    PlanError, Prediction, Size, Traffic, WireError, as_stored,
+    Full, Goal, Invalid, InvalidParam, Kind, Label, Lines, Operation, Params, PlanError,
+    Prediction, Size, Traffic, WireError, as_stored,
 };
 use crate::stored::{ARRAY, Stored};
 use crate::traffic;
@@ -48,7 +48,7 @@ impl Params for ToyParams {
 pub struct Toy {
     params: ToyParams,
     label: Label,
-    bits: BitVec,
+    words: Words,
 }
 
 impl Toy {
@@ -63,15 +63,15 @@ impl Filter for Toy {
     }
 
     fn contains_digest(&self, digest: Digest) -> bool {
-        bits::test(self.bits.words().as_slice(), self.position(digest))
+        bits::test(self.words.as_slice(), self.position(digest))
     }
 
     fn prefetch(&self, digest: Digest) {
-        bits::prefetch(self.bits.words().as_slice(), (self.position(digest) / 64) as usize);
+        bits::prefetch(self.words.as_slice(), (self.position(digest) / 64) as usize);
     }
 
     fn footprint(&self) -> u64 {
-        self.bits.words().footprint()
+        self.words.footprint()
     }
 
     fn rate(&self) -> f64 {
@@ -79,7 +79,7 @@ impl Filter for Toy {
     }
 
     fn fill(&self) -> f64 {
-        self.bits.ones() as f64 / self.params.bits as f64
+        self.words.ones() as f64 / self.params.bits as f64
     }
 
     fn blocks_to_contain(&self, _: Digest) -> u32 {
@@ -95,7 +95,7 @@ impl Insert for Toy {
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         let at = self.position(digest);
         self.label.keys = self.label.keys.saturating_add(1);
-        Ok(bits::set(self.bits.words_mut(), at))
+        Ok(bits::set(self.words.as_mut_slice(), at))
     }
 }
 
@@ -112,7 +112,7 @@ impl Stored for Toy {
     }
 
     fn new(params: ToyParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
-        Ok(Self { params, label: label.into(), bits: BitVec::zeroed(params.bits)? })
+        Ok(Self { params, label: label.into(), words: Words::zeroed(params.bits.div_ceil(64))? })
     }
 
     fn least(goal: &Goal) -> Result<ToyParams, PlanError> {
@@ -155,27 +155,16 @@ impl Stored for Toy {
         model::explain_positions(out, params.bits, 1, keys);
     }
 
-    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.check_compatible(other)?;
-        self.bits.union(&other.bits);
-        self.label.merge(&other.label);
-        Ok(())
-    }
-
-    fn clear(&mut self) {
-        self.bits.clear();
-        self.label.keys = 0;
-    }
-
     fn validate(&self) -> Result<(), Invalid> {
-        if self.bits.tail_is_zero() { Ok(()) } else { Err(Invalid("bits beyond the end")) }
+        let tidy = bits::tail_is_zero(self.words.as_slice(), self.params.bits);
+        if tidy { Ok(()) } else { Err(Invalid("bits beyond the end")) }
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.bits)?;
-        let bits = BitVec::from_words(words, params.bits).ok_or(Invalid("bits beyond the end"))?;
-        Ok(Self { params, label, bits })
+        let words = words.checked(params.bits).ok_or(Invalid("bits beyond the end"))?;
+        Ok(Self { params, label, words })
     }
 
     fn label_mut(&mut self) -> &mut Label {
@@ -187,15 +176,15 @@ impl Stored for Toy {
     }
 
     fn words(&self) -> Option<&[u64]> {
-        Some(self.bits.words().as_slice())
+        Some(self.words.as_slice())
     }
 
     fn words_mut(&mut self) -> Option<&mut [u64]> {
-        Some(self.bits.words_mut())
+        Some(self.words.as_mut_slice())
     }
 
     fn array(&self) -> Option<(&Words, u64)> {
-        Some((self.bits.words(), self.params.bits))
+        Some((&self.words, self.params.bits))
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

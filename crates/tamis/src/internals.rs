@@ -1,4 +1,5 @@
-//! Mathematics, models and parts, for the report, the tests and the benchmarks of this project.
+//! Mathematics, models and parts, for the report, the tests and the benchmarks of this project,
+//! and for `tamis-gpu`.
 //!
 //! This is not part of the interface: anything here may change or go in any version.
 #![allow(missing_docs, reason = "what is inside has its own documentation")]
@@ -24,7 +25,6 @@ pub mod blocked_rank {
 }
 
 pub mod bloom {
-    pub use crate::bloom::parts::*;
     show! { model: bloom::model }
 }
 

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::bits::{OutOfMemory, SharedBytes, Words};
+use crate::bits::{OutOfMemory, SharedBytes, Words, unite};
 use crate::change::{Change, Flips, OTHER_KIND, Resolved, Shape};
 use crate::coder::{self, Effort, Packing};
 use crate::digest::Digest;
@@ -156,8 +156,11 @@ pub trait Stored: Filter + Clone + Sized {
     /// Each kind decides what must agree, such as the seed or the params; the error names what
     /// does not. Nothing has changed on an error.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        let _ = other;
-        Err(MergeError::BuiltOnce(Self::KIND.name()))
+        let others = other.words().ok_or(MergeError::BuiltOnce(Self::KIND.name()))?;
+        self.check_compatible(other)?;
+        unite(self.words_mut().unwrap_or_default(), others);
+        self.label_mut().merge(&other.label());
+        Ok(())
     }
 
     /// Whether bits or counters mean the same in both filters: an error if hash, seed or params
@@ -183,7 +186,10 @@ pub trait Stored: Filter + Clone + Sized {
     }
 
     /// Removes all keys.
-    fn clear(&mut self);
+    fn clear(&mut self) {
+        self.words_mut().unwrap_or_default().fill(0);
+        self.label_mut().keys = 0;
+    }
 
     /// Checks every invariant. An error says that the content was not made by this library.
     fn validate(&self) -> Result<(), Invalid>;
@@ -199,7 +205,7 @@ pub trait Stored: Filter + Clone + Sized {
     /// The filter as bytes, in a form that can be used in place where the kind has one.
     fn encode(&self) -> Encoded<'_> {
         let array = self.array().map(|(words, _)| Payload::raw(ARRAY, words));
-        self.frame(array.into_iter().collect())
+        self.frame(array.into_iter().chain(self.beside(None)).collect())
     }
 
     /// The filter as fewer bytes: entropy-coded, for transfer.
@@ -209,7 +215,15 @@ pub trait Stored: Filter + Clone + Sized {
     fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
         let how = how.into();
         let array = self.array().map(|(words, bits)| Payload::array(ARRAY, words, bits, how));
-        self.frame(array.into_iter().collect())
+        self.frame(array.into_iter().chain(self.beside(Some(how))).collect())
+    }
+
+    /// What a kind holds beside its array, as the section behind it; packed as `how` says, if it
+    /// is given.
+    #[doc(hidden)]
+    fn beside(&self, how: Option<Packing>) -> Option<Payload<'_>> {
+        let _ = how;
+        None
     }
 
     /// A filter from a header that has been checked and the sections behind it.
@@ -350,7 +364,8 @@ pub trait Stored: Filter + Clone + Sized {
         Err(Absent)
     }
 
-    /// The array of bits, for kinds that are one and nothing else, and take keys one by one.
+    /// The array of bits, for kinds that are one and nothing else, and take keys one by one. All
+    /// others have their own [`clear`](Self::clear), and [`merge`](Self::merge) if they can.
     #[doc(hidden)]
     fn words(&self) -> Option<&[u64]> {
         None
@@ -371,9 +386,9 @@ pub trait Stored: Filter + Clone + Sized {
     /// The array that [`pack`](Self::pack) codes, and its bits; `None` if it codes something other
     /// than an array of bits.
     ///
-    /// A kind that holds more than this array, or none, has its own
-    /// [`content_id`](Self::content_id), [`encode`](Self::encode), [`pack`](Self::pack) and
-    /// [`entropy_bits`](Self::entropy_bits).
+    /// A kind that holds more than this array has its own [`beside`](Self::beside),
+    /// [`content_id`](Self::content_id) and [`entropy_bits`](Self::entropy_bits); a kind without
+    /// one has its own [`encode`](Self::encode) and [`pack`](Self::pack) too.
     #[doc(hidden)]
     fn array(&self) -> Option<(&Words, u64)> {
         None

@@ -8,5 +8,7 @@ pub mod balanced;
 pub mod compressed;
 pub mod dleft;
 pub mod fast_tables;
+pub mod occupancy;
 pub mod rank_indexed;
+pub mod solve;
 pub mod statistics;

@@ -8,7 +8,8 @@
 use tamis::internals::math::gamma::{
     Tail, ln_beta_lower, ln_complement, ln_gamma_p, smaller_gamma,
 };
-use tamis::internals::math::solve::bisect;
+
+use crate::papers::solve::bisect;
 
 /// The Clopper-Pearson interval for the success probability after `successes` of `trials`: it
 /// contains the true probability with at least this `confidence`. The relative error is below 1e-9

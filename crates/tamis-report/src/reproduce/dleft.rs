@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use tamis::bloom::CountingParams;
 use tamis::dleft::DLeftParams;
 use tamis::internals::dleft::model::{Loads, effective_load, rate};
-use tamis::internals::math::solve::bisect;
 use tamis::internals::math::tail::poisson_pmf;
 
 use super::estimate::reach;
@@ -16,6 +15,7 @@ use crate::papers::dleft::{
     bits_for_rate, bits_per_key, counters_that_reach, counting_overflows, counting_rate,
     counting_rate_for_bits, equal_sets, equal_sets_during, expected_full, rate_bound,
 };
+use crate::papers::solve::bisect;
 use crate::papers::statistics::normal_quantile;
 
 /// The paper's example: 4 subtables of 2048 buckets of 8 cells, 14-bit remainders, 2^20 updates.

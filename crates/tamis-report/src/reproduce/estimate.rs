@@ -1,7 +1,6 @@
 //! A value with its interval, from an experiment or from a second computation.
 
-use tamis::internals::math::solve::bisect;
-
+use crate::papers::solve::bisect;
 use crate::papers::statistics::{beta_i, exact_interval, normal_quantile};
 
 /// The confidence of every interval in the report. There are some hundreds of intervals, and none

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tamis::internals::bits::{
-    BitReader, BitVec, BitWriter, MAX_FIELD_WIDTH, Packed, SharedBytes, Words, field,
+    BitReader, BitWriter, MAX_FIELD_WIDTH, Packed, SharedBytes, Words, field,
 };
 
 fn each_bit(words: &[u64]) -> Vec<bool> {
@@ -98,9 +98,9 @@ fn words_are_line_aligned_and_refuse_the_impossible() {
 fn stray_bits_are_refused() {
     let mut words = Words::zeroed(2).unwrap();
     words.as_mut_slice()[1] = 1 << 10;
-    assert!(BitVec::from_words(words.clone(), 75).is_some());
-    assert!(BitVec::from_words(words.clone(), 74).is_none());
-    assert!(BitVec::from_words(words.clone(), 64).is_none(), "too many words");
+    assert!(words.clone().checked(75).is_some());
+    assert!(words.clone().checked(74).is_none());
+    assert!(words.clone().checked(64).is_none(), "too many words");
     assert!(Packed::from_words(words.clone(), 15, 5).is_some());
     assert!(Packed::from_words(words.clone(), 37, 2).is_none());
     assert!(Packed::from_words(words.clone(), 2, 0).is_none());

@@ -9,14 +9,16 @@
 use proptest::prelude::*;
 use tamis::internals::math::gamma::{ln_choose, ln_gamma_p};
 use tamis::internals::math::occupancy::{
-    Occupancy, expected_power, mean_occupied, power_spread, variance_occupied,
+    expected_power, mean_occupied, power_spread, variance_occupied,
 };
 use tamis::internals::math::ode::rk4;
-use tamis::internals::math::solve::{bisect, first_true, first_true_near};
+use tamis::internals::math::solve::{first_true, first_true_near};
 use tamis::internals::math::tail::{
     binomial_above, binomial_pmf, ln_binomial_above, ln_binomial_pmf, ln_poisson_above,
     ln_poisson_pmf, poisson_above, poisson_pmf,
 };
+use tamis_report::papers::occupancy::Occupancy;
+use tamis_report::papers::solve::bisect;
 use tamis_report::papers::statistics::{
     beta_i, binomial_at_most, exact_interval, gamma_p, gamma_q, ln_beta_i, ln_binomial_at_most,
     ln_gamma_q, ln_poisson_at_most, normal_quantile, poisson_at_most,

@@ -3,12 +3,12 @@
 use core::f64::consts::LN_2;
 
 use tamis::internals::balanced::model::{counter_bits, mht_sizes, powers};
-use tamis::internals::math::solve::bisect;
 use tamis_report::loads::Walk;
 use tamis_report::papers::balanced::{
     AbsentKey, Bound, Single, approximate_block_rate, block_rates, load_variance, mean_cost,
     mht_budget, mht_least_overflow, mht_share, scanned, sequential_least_overflow, sequential_time,
 };
+use tamis_report::papers::solve::bisect;
 use tamis_testkit::printed::{close, digits};
 
 /// The bound, and the threshold and coin that reach it.

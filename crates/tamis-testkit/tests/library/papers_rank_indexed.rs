@@ -1,13 +1,14 @@
 //! The numbers of the paper, as recomputed in the notes (`checked-rank-indexed.md`); errata by
 //! number.
 
-use tamis::internals::math::solve::{bisect, first_true};
+use tamis::internals::math::solve::first_true;
 use tamis::internals::math::tail::{binomial_above, poisson_above};
 use tamis::internals::rank_indexed::model::{Layout, overflow_bound, rate, rate_bound};
 use tamis::internals::rank_indexed::optimise::{Demand, complete};
 use tamis::rank_indexed::RankParams;
 use tamis::{Filter, Hasher, Limits, RankIndexed, Stored};
 use tamis_report::papers::rank_indexed::{extension_share, trimmed_bits_per_key};
+use tamis_report::papers::solve::bisect;
 use tamis_testkit::printed::{close, digits};
 
 const N: u64 = 100_000;

@@ -257,7 +257,7 @@ fn threads_make_no_difference() {
             assert_eq!(filter.functions(group).collect::<Vec<_>>(), chosen);
         }
     }
-    assert_eq!(filter.bits().words().as_slice(), words);
+    assert_eq!(filter.bits().as_slice(), words);
 }
 
 #[test]

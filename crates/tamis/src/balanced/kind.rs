@@ -1,13 +1,11 @@
 //! A balanced filter as a kind: planned, sent, merged and changed.
 
-use alloc::vec;
-
 use super::list::{List, slots_for};
 use super::params::BalancedParams;
 use super::{Balanced, Rule, Scheme, plan, replace};
-use crate::bits::{OutOfMemory, Words};
+use crate::bits::{OutOfMemory, Words, unite};
 use crate::block::Backend;
-use crate::change::{Change, Listed, OTHER_KIND, Shape};
+use crate::change::{Change, Flips, OTHER_KIND, Shape};
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
 use crate::filter::Insert;
@@ -16,7 +14,7 @@ use crate::spec::{
     Traffic, WireError, explain,
 };
 use crate::stored::{ARRAY, Stored};
-use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
+use crate::wire::{ContentHasher, ContentId, Frame, Payload};
 
 /// The section that holds the overflow list.
 const LIST: u8 = 1;
@@ -93,9 +91,7 @@ impl<S: Scheme> Stored for Balanced<S> {
         let blocks = self.words.as_mut_slice().chunks_exact_mut(layout.words());
         for (mine, theirs) in blocks.zip(other.blocks()) {
             let load = layout.load(mine) + layout.load(theirs);
-            for (word, other) in mine.iter_mut().zip(theirs) {
-                *word |= other;
-            }
+            unite(mine, theirs);
             layout.set_load(mine, load.min(layout.threshold + 1));
         }
         self.label.merge(&other.label);
@@ -140,17 +136,12 @@ impl<S: Scheme> Stored for Balanced<S> {
         id.finish()
     }
 
-    fn encode(&self) -> Encoded<'_> {
-        let mut payloads = vec![Payload::raw(ARRAY, &self.words)];
-        payloads.extend(self.list_payload());
-        self.frame(payloads)
-    }
-
-    /// The list is not packed: digests are random numbers.
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let mut payloads = vec![Payload::array(ARRAY, &self.words, self.params.bits(), how.into())];
-        payloads.extend(self.list_payload());
-        self.frame(payloads)
+    /// The list; `None` where no list is planned and nothing is in it. It is never packed: digests
+    /// are random numbers.
+    fn beside(&self, _: Option<Packing>) -> Option<Payload<'_>> {
+        let bytes = self.list.sorted().iter().flat_map(|entry| entry.to_le_bytes()).collect();
+        let slots = self.list.slot_bytes();
+        (slots > 0).then(|| Payload::trimmed(LIST, bytes, slots))
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
@@ -180,14 +171,14 @@ impl<S: Scheme> Stored for Balanced<S> {
     }
 
     fn diff(&self, new: &Self) -> Option<Change> {
-        let (old, new) = ((&self.words, self.listed()), (&new.words, new.listed()));
-        Some(Change::Listed(Listed::between(old, new)))
+        let flips = Flips::between(&self.words, &new.words, self.params.bits());
+        Some(Change::Bits(flips.with_lists(&self.listed(), &new.listed())))
     }
 
     fn apply(&mut self, change: &Change) -> Result<(), &'static str> {
-        let Change::Listed(change) = change else { return Err(OTHER_KIND) };
-        change.flips().apply(self.words.as_mut_slice())?;
-        let entries = change.list(&self.listed());
+        let Change::Bits(flips) = change else { return Err(OTHER_KIND) };
+        flips.apply(self.words.as_mut_slice())?;
+        let entries = flips.list(&self.listed()).ok_or(OTHER_KIND)?;
         self.list = List::of(self.params.layout().list, entries.iter().copied())
             .map_err(|_| "there is no memory for what comes")?;
         self.validate().map_err(|Invalid(reason)| reason)
@@ -208,14 +199,5 @@ impl<S: Scheme> Stored for Balanced<S> {
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {
         Some(self)
-    }
-}
-
-impl<S: Scheme> Balanced<S> {
-    /// The list as a section; `None` where no list is planned and nothing is in it.
-    fn list_payload(&self) -> Option<Payload<'static>> {
-        let bytes = self.list.sorted().iter().flat_map(|entry| entry.to_le_bytes()).collect();
-        let slots = self.list.slot_bytes();
-        (slots > 0).then(|| Payload::trimmed(LIST, bytes, slots))
     }
 }

@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::address::reduce;
-use crate::bits::{self, OutOfMemory};
+use crate::bits::{OutOfMemory, filled};
 use crate::digest::Digest;
 
 /// The word of a digest that says where its slot is.
@@ -40,7 +40,7 @@ fn room(planned: u64, len: u64) -> u64 {
 }
 
 /// How many slots a list has that is planned for `planned` entries and holds `len`.
-pub(crate) fn slots_for(planned: u64, len: u64) -> u64 {
+pub(super) fn slots_for(planned: u64, len: u64) -> u64 {
     let room = room(planned, len);
     room.saturating_add(room.div_ceil(3))
 }
@@ -53,7 +53,7 @@ impl List {
 
     /// An empty list that is planned for `planned` entries and has room for `entries`.
     fn with_room(planned: u64, entries: u64) -> Result<Self, OutOfMemory> {
-        Ok(Self { slots: free(slots_for(planned, entries))?, len: 0, planned })
+        Ok(Self { slots: filled(slots_for(planned, entries), FREE)?, len: 0, planned })
     }
 
     /// A list that is planned for `planned` entries and holds `entries`.
@@ -76,7 +76,7 @@ impl List {
     }
 
     /// Bytes that the slots take.
-    pub(crate) fn slot_bytes(&self) -> u64 {
+    pub(super) fn slot_bytes(&self) -> u64 {
         self.slots.len() as u64 * 8
     }
 
@@ -138,12 +138,6 @@ impl List {
         self.slots = vec![FREE; slots];
         self.len = 0;
     }
-}
-
-fn free(slots: u64) -> Result<Vec<u64>, OutOfMemory> {
-    let mut free = bits::with_room(slots)?;
-    free.resize(slots as usize, FREE);
-    Ok(free)
 }
 
 impl PartialEq for List {

@@ -9,15 +9,15 @@ use crate::address::MAX_BLOCK_PROBES;
 use crate::spec::{InvalidParam, Params, as_stored, require};
 
 /// The most choices of a key.
-pub(crate) const MAX_CHOICES: u32 = 4;
+const MAX_CHOICES: u32 = 4;
 /// The highest threshold of a counter: ten bits of the block.
-pub(crate) const MAX_THRESHOLD: u32 = 1022;
+pub(super) const MAX_THRESHOLD: u32 = 1022;
 /// The most blocks: far beyond any memory, and safe from overflow.
 pub(crate) const MAX_BLOCKS: u64 = 1 << 39;
 /// The most entries that a list is planned for.
-pub(crate) const MAX_LIST: u64 = 1 << 40;
+const MAX_LIST: u64 = 1 << 40;
 /// Coins and ratios are shares of this.
-pub(crate) const ONE: u64 = 1 << 32;
+pub(super) const ONE: u64 = 1 << 32;
 
 /// What happens to a key that no block takes when the list is full. No key is lost under any
 /// policy.

@@ -1,12 +1,11 @@
-//! Bits in memory: cache lines of words, bit vectors and packed fields over them.
+//! Bits in memory: cache lines of words, and packed fields over them.
 //!
 //! ```text
-//! Line (64 bytes, aligned)  <-  Words (owned, or shared with a mapped file)  <-  BitVec, Packed
+//! Line (64 bytes, aligned)  <-  Words (owned, or shared with a mapped file)  <-  Packed
 //! ```
 
 #[cfg(target_has_atomic = "64")]
 mod atomic;
-mod bit_vec;
 pub mod field;
 #[cfg(all(feature = "huge-pages", target_os = "linux"))]
 mod huge_pages;
@@ -19,8 +18,6 @@ mod words;
 
 #[cfg(target_has_atomic = "64")]
 pub(crate) use atomic::{AtomicWords, Tally};
-pub use bit_vec::BitVec;
-pub(crate) use bit_vec::{set, test};
 pub(crate) use field::low;
 pub use line::Line;
 #[cfg(target_endian = "little")]
@@ -29,5 +26,5 @@ pub use packed::{MAX_FIELD_WIDTH, Packed};
 pub(crate) use prefetch::{AHEAD, fetch_ahead, fetch_all_ahead, prefetch};
 pub use stream::{BitReader, BitWriter};
 pub(crate) use vector::equal_lanes;
-pub(crate) use words::with_room;
 pub use words::{OutOfMemory, SharedBytes, Words};
+pub(crate) use words::{filled, set, tail_is_zero, test, unite, with_room};

@@ -1,7 +1,7 @@
 //! Fields of a fixed width, packed without gaps.
 
 use super::field;
-use super::words::{OutOfMemory, Words};
+use super::words::{OutOfMemory, Words, tail_is_zero};
 
 /// The widest field; wider contents are two fields. Frozen: it decides how positions are laid out.
 pub const MAX_FIELD_WIDTH: u32 = 57;
@@ -14,34 +14,26 @@ pub struct Packed {
     width: u32,
 }
 
-/// How many words `len` fields of `width` bits take; `None` beyond 2^64 bits.
-fn words_for(len: u64, width: u32) -> Option<u64> {
-    Some(len.checked_mul(u64::from(width))?.div_ceil(64))
-}
-
 impl Packed {
     /// `len` zero fields of `width` bits, 1 to [`MAX_FIELD_WIDTH`]. Another width is refused as if
     /// there were no memory for it.
     pub fn zeroed(len: u64, width: u32) -> Result<Self, OutOfMemory> {
         let possible = (1..=MAX_FIELD_WIDTH).contains(&width);
-        let words = words_for(len, width).filter(|_| possible);
-        let words = words.ok_or(OutOfMemory { bytes: u64::MAX })?;
-        Ok(Self { words: Words::zeroed(words)?, len, width })
+        let bits = len.checked_mul(width.into()).filter(|_| possible);
+        let bits = bits.ok_or(OutOfMemory { bytes: u64::MAX })?;
+        Ok(Self { words: Words::zeroed(bits.div_ceil(64))?, len, width })
     }
 
     /// The `len` fields in these words; `None` if they do not fit, or if a bit beyond them is set.
     pub fn from_words(words: Words, len: u64, width: u32) -> Option<Self> {
-        if !(1..=MAX_FIELD_WIDTH).contains(&width) || words.len() as u64 != words_for(len, width)? {
-            return None;
-        }
-        let packed = Self { words, len, width };
-        packed.tail_is_zero().then_some(packed)
+        let possible = (1..=MAX_FIELD_WIDTH).contains(&width);
+        let words = words.checked(len.checked_mul(width.into()).filter(|_| possible)?)?;
+        Some(Self { words, len, width })
     }
 
     /// Whether the unused bits of the last word are zero, as they must be.
     pub(crate) fn tail_is_zero(&self) -> bool {
-        let used = self.len * u64::from(self.width) % 64;
-        used == 0 || self.words.as_slice().last().is_none_or(|last| last >> used == 0)
+        tail_is_zero(self.words.as_slice(), self.len * u64::from(self.width))
     }
 
     /// The words that hold the fields, field 0 in the lowest bits of word 0.

@@ -31,6 +31,13 @@ pub(crate) fn with_room<T>(len: u64) -> Result<Vec<T>, OutOfMemory> {
     Ok(vec)
 }
 
+/// `len` times `value`.
+pub(crate) fn filled<T: Clone>(len: u64, value: T) -> Result<Vec<T>, OutOfMemory> {
+    let mut vec = with_room(len)?;
+    vec.resize(len as usize, value);
+    Ok(vec)
+}
+
 /// A fixed number of words. Sharing ends at the first write: the words are then copied.
 #[derive(Clone)]
 pub struct Words {
@@ -79,6 +86,12 @@ impl Words {
         Ok(copy)
     }
 
+    /// These words, if they are as many as `len` bits take and no bit behind these is set.
+    pub fn checked(self, len: u64) -> Option<Self> {
+        let fits = self.len as u64 == len.div_ceil(64) && tail_is_zero(self.as_slice(), len);
+        fits.then_some(self)
+    }
+
     /// The `len` words that start `offset` bytes into `bytes`, read in place. `None` if they are
     /// not there, not on a word boundary, or if this machine is not little-endian as stored words
     /// are.
@@ -92,7 +105,7 @@ impl Words {
     }
 
     /// Set bits.
-    pub(crate) fn ones(&self) -> u64 {
+    pub fn ones(&self) -> u64 {
         self.as_slice().iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
@@ -193,6 +206,34 @@ impl Words {
         }
         Ok(())
     }
+}
+
+/// Whether no bit behind the first `len` is set in the last of their words.
+pub(crate) fn tail_is_zero(words: &[u64], len: u64) -> bool {
+    let used = len % 64;
+    used == 0 || words.last().is_none_or(|last| last >> used == 0)
+}
+
+/// Sets the bits that are set in `others`, word by word as far as both go.
+pub(crate) fn unite(words: &mut [u64], others: &[u64]) {
+    for (word, other) in words.iter_mut().zip(others) {
+        *word |= other;
+    }
+}
+
+/// Whether bit `position` of these words is set.
+#[inline]
+pub(crate) fn test(words: &[u64], position: u64) -> bool {
+    words[(position >> 6) as usize] >> (position & 63) & 1 == 1
+}
+
+/// Sets bit `position`; true if it was zero.
+#[inline]
+pub(crate) fn set(words: &mut [u64], position: u64) -> bool {
+    let word = &mut words[(position >> 6) as usize];
+    let before = *word;
+    *word |= 1 << (position & 63);
+    *word != before
 }
 
 fn owned_copy(words: &[u64]) -> Vec<Line> {

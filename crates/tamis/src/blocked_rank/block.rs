@@ -172,17 +172,6 @@ pub(super) fn find<B: Block>(
     Some(look_up(words, shape, &spot, print, true).1)
 }
 
-/// How often the fingerprint is in the block; `None` if its location is behind.
-pub(super) fn count<B: Block>(
-    words: &[u64],
-    shape: &Shape,
-    (location, print): (u32, u64),
-) -> Option<u64> {
-    let spot = B::spot(words, shape, location);
-    let equal = || run(words, shape, &spot).filter(|&one| one == print).count() as u64;
-    (!spot.is_behind()).then(equal)
-}
-
 /// The result of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inserted {

@@ -112,6 +112,7 @@ impl identities::Table for MapTable {
         fn place(self: &Self, digest: Digest) -> Place;
         fn prefetch(self: &Self, digest: Digest);
         fn contains(self: &Self, place: Place) -> bool;
+        fn count(self: &Self, place: Place) -> u64;
         fn clear(self: &mut Self);
         fn validate(self: &Self) -> Result<(), Invalid>;
         fn footprint(self: &Self) -> u64;
@@ -124,12 +125,6 @@ impl identities::Table for MapTable {
         fn sections(self: &Self) -> Vec<Payload<'_>>;
         fn contains_many(self: &Self, digests: &[Digest], answers: &mut [bool]);
         fn insert_many(self: &mut Self, digests: &[Digest]) -> Result<(), (usize, Full)>;
-    }
-
-    fn count(&self, place: Place) -> u64 {
-        let mut all = 0_u64;
-        self.pairs.for_each_value(place, &mut |_, count| all = all.saturating_add(count));
-        all
     }
 
     fn values(&self, place: Place) -> Vec<u64> {

@@ -166,7 +166,7 @@ impl Level {
 
 /// A way to cut blocks, and its largest load.
 #[derive(Clone, Copy)]
-struct Cut {
+struct Candidate {
     words: u32,
     fingerprint: u32,
     cells: u32,
@@ -175,8 +175,8 @@ struct Cut {
     load: f64,
 }
 
-impl Cut {
-    /// The cuts that may be best for a width, if there are to be `ratio` locations for each cell.
+impl Candidate {
+    /// Candidates for a width, if there are to be `ratio` locations for each cell.
     fn near(words: u32, fingerprint: u32, ratio: f64) -> impl Iterator<Item = Self> {
         let step = words / LEAST_WORDS;
         let most = Shape::most_cells(words);
@@ -271,18 +271,18 @@ impl Search {
         self.width.map_or(1 + self.value..=self.widest(), |width| width..=width)
     }
 
-    /// The cuts that may be best for a width, if there are to be `ratio` locations for each cell.
-    fn cuts(&self, width: u32, ratio: f64) -> Vec<Cut> {
+    /// Candidates for a width, if there are to be `ratio` locations for each cell.
+    fn candidates(&self, width: u32, ratio: f64) -> Vec<Candidate> {
         let words = self.words;
         match (self.cells, self.locations) {
-            (None, None) => Cut::near(words, width, ratio).collect(),
+            (None, None) => Candidate::near(words, width, ratio).collect(),
             (cells, locations) => {
                 let ratio = locations.map_or(ratio, |locations| locations as f64 / 50.0);
-                let near = Cut::near(words, width, ratio).next().map_or(1, |cut| cut.cells);
+                let near = Candidate::near(words, width, ratio).next().map_or(1, |one| one.cells);
                 let cells = cells.map_or(near, narrow).max(1);
                 let most = Shape::most_locations(words, cells, width).unwrap_or(0);
                 let locations = locations.map_or(most, narrow).max(1);
-                vec![Cut::new(words, width, cells, locations)]
+                vec![Candidate::new(words, width, cells, locations)]
             }
         }
     }
@@ -293,7 +293,7 @@ impl Search {
         let identities = -1.0 / libm::expm1(libm::log1p(-asked) / keys as f64);
         let identities = identities * libm::exp2(f64::from(value));
         let per_key = identities / keys as f64;
-        let mut best: Option<(f64, Cut, u64)> = None;
+        let mut best: Option<(f64, Candidate, u64)> = None;
         let mut most = 0.0_f64;
         for width in self.widths() {
             // Locations for each key.
@@ -302,16 +302,16 @@ impl Search {
             if self.width.is_none() && (is_narrow || ratio > MOST_RATIO) {
                 continue;
             }
-            for cut in self.cuts(width, ratio.min(2.0)) {
-                let wanted = libm::ceil(identities / cut.per_block());
-                let least = libm::ceil(keys as f64 / cut.load).max(1.0);
+            for candidate in self.candidates(width, ratio.min(2.0)) {
+                let wanted = libm::ceil(identities / candidate.per_block());
+                let least = libm::ceil(keys as f64 / candidate.load).max(1.0);
                 let number = blocks.map_or(least.max(wanted), |blocks| blocks as f64);
-                let all = number * cut.per_block();
+                let all = number * candidate.per_block();
                 most = most.max(all);
-                let bits = cut.bits((keys as f64 / number).max(1e-9));
+                let bits = candidate.bits((keys as f64 / number).max(1e-9));
                 let fits = all >= identities && all <= MAX_UNIVERSE as f64;
                 if fits && best.is_none_or(|(fewest, ..)| bits < fewest) {
-                    best = Some((bits, cut, number as u64));
+                    best = Some((bits, candidate, number as u64));
                 }
             }
         }
@@ -321,18 +321,18 @@ impl Search {
         let identities = most.min(MAX_UNIVERSE as f64) / libm::exp2(f64::from(value));
         let nearest = rate_of(identities, keys);
         let unreachable = PlanError::Unreachable { kind, asked, keys, nearest };
-        let (_, cut, number) = best.ok_or(unreachable)?;
+        let (_, candidate, number) = best.ok_or(unreachable)?;
         // A listed key takes far more than a cell. Where too few are expected behind for a level
         // of blocks, there are enough blocks in front that hardly one is listed.
         let listed = |number: u64| {
-            model::expected_behind((number, cut.locations, cut.cells), keys as f64, 1.0)
+            model::expected_behind((number, candidate.locations, candidate.cells), keys as f64, 1.0)
         };
         let mut enough = None;
         if blocks.is_none() && (RARE..BLOCKS_FROM).contains(&listed(number)) {
             let most = number.saturating_mul(4);
             enough = first_true(number, most, |number| listed(number) < RARE);
         }
-        cut.build(enough.unwrap_or(number), keys, value)
+        candidate.build(enough.unwrap_or(number), keys, value)
     }
 
     /// The least rate in `bits` bits for each key, all that is behind included.

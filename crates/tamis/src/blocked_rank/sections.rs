@@ -1,7 +1,6 @@
 //! All blocks as they are in memory, to be used in place, and the list at the end. The packed form
 //! is [`section::pack`].
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::params::BlockedRankParams;
@@ -18,9 +17,7 @@ pub(super) fn encode(table: &Table) -> Vec<Payload<'_>> {
     let (levels, list) = table.parts();
     let levels = levels.into_iter().zip(LEVELS);
     let mut payloads: Vec<_> = levels.map(|(words, role)| Payload::raw(role, words)).collect();
-    if !list.is_empty() {
-        payloads.push(section::list(section::LIST, list.entries()));
-    }
+    payloads.extend(section::list(list.entries()));
     payloads
 }
 
@@ -31,7 +28,7 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: BlockedRankParams) -> Result
     for (level, role) in params.levels().zip(LEVELS).skip(1) {
         behind.push(frame.raw(role, level.bits())?);
     }
-    let list = if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
+    let list = section::read_list(frame)?;
     // Values are bits of identities here.
     if list.iter().any(|entry| entry.value != 0) {
         return Err(section::LIST_ORDER.into());

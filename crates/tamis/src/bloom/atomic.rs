@@ -2,7 +2,7 @@
 
 use super::params::{BlockedParams, BloomParams};
 use super::{BlockedBloom, Bloom, looked_at};
-use crate::bits::{AtomicWords, BitVec, Line, Tally, fetch_all_ahead};
+use crate::bits::{AtomicWords, Line, Tally, fetch_all_ahead};
 use crate::digest::Digest;
 use crate::filter::Filter;
 use crate::key::Key;
@@ -211,16 +211,14 @@ impl<P: Layout> Filter for Atomic<P> {
 
 impl From<Bloom> for AtomicBloom {
     fn from(filter: Bloom) -> Self {
-        let Bloom { params, label, bits } = filter;
-        Self { params, label, inserted: Tally::default(), words: bits.into_words().into() }
+        let Bloom { params, label, words } = filter;
+        Self { params, label, inserted: Tally::default(), words: words.into() }
     }
 }
 
 impl From<AtomicBloom> for Bloom {
     fn from(filter: AtomicBloom) -> Self {
-        let (params, label) = (filter.params, filter.label());
-        let bits = BitVec::from_valid_words(filter.words.into(), params.bits());
-        Self { params, label, bits }
+        Self { params: filter.params, label: filter.label(), words: filter.words.into() }
     }
 }
 

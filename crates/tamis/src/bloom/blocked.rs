@@ -7,8 +7,8 @@ use crate::change::Shape;
 use crate::digest::Digest;
 use crate::filter::{Filter, Insert};
 use crate::spec::{
-    Full, Goal, Invalid, Kind, Label, Lines, MergeError, Operation, Params, PlanError, Prediction,
-    Traffic, WireError,
+    Full, Goal, Invalid, Kind, Label, Lines, Operation, Params, PlanError, Prediction, Traffic,
+    WireError,
 };
 use crate::stored::{ARRAY, Stored};
 use crate::traffic;
@@ -147,21 +147,6 @@ impl Stored for BlockedBloom {
     #[cfg(feature = "std")]
     fn insert_at_once(&mut self, keys: &[Digest], threads: usize) -> bool {
         super::parallel::insert(self, keys, threads)
-    }
-
-    /// The result is what inserting both sets into one filter gives.
-    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.check_compatible(other)?;
-        for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
-            *word |= other;
-        }
-        self.label.merge(&other.label);
-        Ok(())
-    }
-
-    fn clear(&mut self) {
-        self.words.as_mut_slice().fill(0);
-        self.label.keys = 0;
     }
 
     fn validate(&self) -> Result<(), Invalid> {

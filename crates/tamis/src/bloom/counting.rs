@@ -7,7 +7,7 @@ use super::model;
 use super::params::{BloomParams, CountingParams};
 use super::plain::Bloom;
 use crate::address::probes;
-use crate::bits::{self, BitVec, Line, OutOfMemory, Packed, low};
+use crate::bits::{self, Line, OutOfMemory, Packed, Words, low};
 use crate::change::{Change, OTHER_KIND, Shape, Steps};
 use crate::coder::{Effort, Packing, planes};
 use crate::digest::Digest;
@@ -84,8 +84,8 @@ impl CountingBloom {
     /// The plain filter that gives the same answers, in a quarter of the memory (with 4-bit
     /// counters). Only the owner, who removes keys, needs the counters; readers need the bits.
     pub fn to_bloom(&self) -> Result<Bloom, OutOfMemory> {
-        let mut array = BitVec::zeroed(self.params.counters())?;
-        let words = array.words_mut();
+        let mut array = Words::zeroed(self.params.counters().div_ceil(64))?;
+        let words = array.as_mut_slice();
         for (index, counter) in self.counters.iter().enumerate() {
             if counter > 0 {
                 bits::set(words, index as u64);
@@ -93,7 +93,7 @@ impl CountingBloom {
         }
         let params = BloomParams::new(self.params.counters(), self.params.hashes())
             .unwrap_or_else(|InvalidParam { name, .. }| unreachable!("{name} was checked before"));
-        Ok(Bloom { params, label: self.label, bits: array })
+        Ok(Bloom { params, label: self.label, words: array })
     }
 
     fn probes(&self, digest: Digest) -> impl Iterator<Item = u64> + use<> {

@@ -28,8 +28,6 @@ pub(crate) mod model;
 #[cfg(feature = "std")]
 mod parallel;
 mod params;
-#[cfg(feature = "internals")]
-pub(crate) mod parts;
 mod plain;
 
 #[cfg(target_has_atomic = "64")]

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::iter;
 
+use crate::bits::unite;
 use crate::digest::Digest;
 use crate::filter::Insert;
 use crate::stored::Stored;
@@ -40,9 +41,7 @@ pub(super) fn insert<F: Stored + Insert + Send + Sync>(
     let part = words.len().div_ceil(number).max(1);
     for_each(number, words.chunks_mut(part).enumerate(), |(index, words)| {
         for other in others.iter().filter_map(F::words) {
-            for (word, other) in words.iter_mut().zip(&other[index * part..]) {
-                *word |= other;
-            }
+            unite(words, &other[index * part..]);
         }
     });
     true

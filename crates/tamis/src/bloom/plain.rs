@@ -2,14 +2,14 @@
 
 use super::model;
 use super::params::BloomParams;
-use crate::bits::{self, AHEAD, BitVec, Line, OutOfMemory, Words};
+use crate::bits::{self, AHEAD, Line, OutOfMemory, Words};
 use crate::change::Shape;
 use crate::digest::Digest;
 use crate::filter::{Filter, Insert};
 use crate::math::occupancy::variance_occupied;
 use crate::spec::{
-    Full, Goal, Invalid, Kind, Label, Lines, MergeError, Mismatch, Operation, Params, PlanError,
-    Prediction, Traffic, WireError,
+    Full, Goal, Invalid, Kind, Label, Lines, Mismatch, Operation, Params, PlanError, Prediction,
+    Traffic, WireError,
 };
 use crate::stored::{ARRAY, Stored};
 use crate::traffic;
@@ -35,29 +35,25 @@ const FIRST: usize = 2;
 pub struct Bloom {
     pub(super) params: BloomParams,
     pub(super) label: Label,
-    pub(super) bits: BitVec,
+    pub(super) words: Words,
 }
 
 impl Bloom {
-    /// The bit array.
-    #[doc(hidden)]
-    pub fn bits(&self) -> &BitVec {
-        &self.bits
-    }
-
     /// Keeps the bits that both filters have. Every key that is in both sets stays. The rate is at
     /// most that of either filter, and somewhat above that of a filter built from the common keys.
     /// [`keys`](Filter::keys) becomes the smaller of the two, which is an upper bound.
     pub fn intersect(&mut self, other: &Self) -> Result<(), Mismatch> {
         self.check_compatible(other)?;
-        self.bits.intersect(&other.bits);
+        for (word, other) in self.words.as_mut_slice().iter_mut().zip(other.words.as_slice()) {
+            *word &= other;
+        }
         self.label.keys = self.label.keys.min(other.label.keys);
         Ok(())
     }
 
     /// How many distinct keys are in, estimated from the fill. Infinite when every bit is set.
     pub fn estimated_keys(&self) -> f64 {
-        super::estimated_keys(self.params.bits(), self.params.hashes(), self.bits.ones())
+        super::estimated_keys(self.params.bits(), self.params.hashes(), self.words.ones())
     }
 }
 
@@ -69,7 +65,7 @@ impl Filter for Bloom {
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        let words = self.bits.words().as_slice();
+        let words = self.words.as_slice();
         self.params.positions(digest).all(|at| bits::test(words, at))
     }
 
@@ -77,7 +73,7 @@ impl Filter for Bloom {
     /// at only for the digests that are left.
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         assert_eq!(digests.len(), answers.len(), "an answer for each digest");
-        let words = self.bits.words().as_slice();
+        let words = self.words.as_slice();
         if words.len() < LARGE {
             for (answer, &digest) in answers.iter_mut().zip(digests) {
                 *answer = self.contains_digest(digest);
@@ -108,14 +104,14 @@ impl Filter for Bloom {
 
     #[inline]
     fn prefetch(&self, digest: Digest) {
-        let words = self.bits.words().as_slice();
+        let words = self.words.as_slice();
         for at in self.params.positions(digest) {
             bits::prefetch(words, (at / 64) as usize);
         }
     }
 
     fn footprint(&self) -> u64 {
-        self.bits.words().footprint()
+        self.words.footprint()
     }
 
     fn rate(&self) -> f64 {
@@ -123,11 +119,11 @@ impl Filter for Bloom {
     }
 
     fn fill(&self) -> f64 {
-        self.bits.ones() as f64 / self.params.bits() as f64
+        self.words.ones() as f64 / self.params.bits() as f64
     }
 
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        let words = self.bits.words().as_slice();
+        let words = self.words.as_slice();
         let read = super::looked_at(self.params.positions(digest), |at| bits::test(words, at));
         Line::distinct(read.map(|at| at / Line::BITS))
     }
@@ -141,7 +137,7 @@ impl Filter for Bloom {
 impl Insert for Bloom {
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
-        let words = self.bits.words_mut();
+        let words = self.words.as_mut_slice();
         let mut new = false;
         for at in self.params.positions(digest) {
             new |= bits::set(words, at);
@@ -151,7 +147,7 @@ impl Insert for Bloom {
     }
 
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), Full> {
-        let (params, words) = (self.params, self.bits.words_mut());
+        let (params, words) = (self.params, self.words.as_mut_slice());
         let large = words.len() >= LARGE;
         for digests in digests.chunks(AHEAD) {
             if large {
@@ -203,7 +199,7 @@ impl Stored for Bloom {
     }
 
     fn new(params: BloomParams, label: impl Into<Label>) -> Result<Self, OutOfMemory> {
-        Ok(Self { params, label: label.into(), bits: BitVec::zeroed(params.bits())? })
+        Ok(Self { params, label: label.into(), words: Words::zeroed(params.bits().div_ceil(64))? })
     }
 
     #[cfg(feature = "std")]
@@ -211,28 +207,16 @@ impl Stored for Bloom {
         super::parallel::insert(self, keys, threads)
     }
 
-    /// The result is what inserting both sets into one filter gives.
-    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.check_compatible(other)?;
-        self.bits.union(&other.bits);
-        self.label.merge(&other.label);
-        Ok(())
-    }
-
-    fn clear(&mut self) {
-        self.bits.clear();
-        self.label.keys = 0;
-    }
-
     fn validate(&self) -> Result<(), Invalid> {
-        if self.bits.tail_is_zero() { Ok(()) } else { Err(super::STRAY_BITS) }
+        let tidy = bits::tail_is_zero(self.words.as_slice(), self.params.bits());
+        if tidy { Ok(()) } else { Err(super::STRAY_BITS) }
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.bits())?;
-        let bits = BitVec::from_words(words, params.bits()).ok_or(super::STRAY_BITS)?;
-        Ok(Self { params, label, bits })
+        let words = words.checked(params.bits()).ok_or(super::STRAY_BITS)?;
+        Ok(Self { params, label, words })
     }
 
     fn label_mut(&mut self) -> &mut Label {
@@ -244,15 +228,15 @@ impl Stored for Bloom {
     }
 
     fn words(&self) -> Option<&[u64]> {
-        Some(self.bits.words().as_slice())
+        Some(self.words.as_slice())
     }
 
     fn words_mut(&mut self) -> Option<&mut [u64]> {
-        Some(self.bits.words_mut())
+        Some(self.words.as_mut_slice())
     }
 
     fn array(&self) -> Option<(&Words, u64)> {
-        Some((self.bits.words(), self.bits.len()))
+        Some((&self.words, self.params.bits()))
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

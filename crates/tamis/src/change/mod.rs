@@ -1,13 +1,11 @@
 //! What turns the content of one filter into that of another.
 
 mod flips;
-mod listed;
 mod moves;
 mod steps;
 mod wire;
 
 pub(crate) use self::flips::Flips;
-pub(crate) use self::listed::Listed;
 pub(crate) use self::moves::Moves;
 pub(crate) use self::steps::Steps;
 use crate::wire::ContentId;
@@ -16,27 +14,24 @@ use crate::wire::ContentId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// Bits that flip.
+    /// Bits that flip, and digests that are added to a list beside them or removed from it.
     Bits(Flips),
     /// Counters that go up or down.
     Counters(Steps),
     /// Identities that are removed and inserted.
     Identities(Moves),
-    /// Bits that flip, and digests that are added to an overflow list or removed from it.
-    Listed(Listed),
 }
 
 impl Change {
     /// Both changes, one after the other.
     pub(crate) fn then(&self, next: &Self) -> Result<Self, &'static str> {
         Ok(match (self, next) {
-            (Self::Bits(first), Self::Bits(second)) => Self::Bits(first.then(second)),
+            (Self::Bits(first), Self::Bits(second)) => Self::Bits(first.then(second).ok_or(KINDS)?),
             (Self::Counters(first), Self::Counters(second)) => Self::Counters(first.then(second)),
             (Self::Identities(first), Self::Identities(second)) => {
                 Self::Identities(first.then(second).ok_or(UNRESOLVED)?)
             }
-            (Self::Listed(first), Self::Listed(second)) => Self::Listed(first.then(second)),
-            _ => return Err("the deltas are of different kinds"),
+            _ => return Err(KINDS),
         })
     }
 }
@@ -44,6 +39,9 @@ impl Change {
 /// The content id of a base, and a change of it with what it removes by identity; without one if
 /// the change says that already.
 pub(crate) type Resolved = (ContentId, Result<Option<Change>, &'static str>);
+
+/// The error for changes of different kinds, one after the other.
+const KINDS: &str = "the deltas are of different kinds";
 
 /// The error for a change that must be resolved first.
 pub(crate) const UNRESOLVED: &str =

@@ -13,7 +13,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::flips::Flips;
-use super::listed::Listed;
 use super::moves::{Gone, Moves};
 use super::steps::Steps;
 use super::{Change, Shape};
@@ -30,12 +29,16 @@ const DAMAGED: Invalid = Invalid("the change of a delta is not what an encoder w
 impl Change {
     /// The change as sections.
     pub(crate) fn encode(&self, shape: Shape) -> Vec<Payload<'static>> {
-        let flips = |Flips { bits, words }: &Flips| {
-            let bytes = coder::encode(words, *bits, Effort::Best);
-            Payload::packed(CHANGE, bytes, words.len() as u64 * 8)
-        };
         match self {
-            Self::Bits(changed) => vec![flips(changed)],
+            Self::Bits(Flips { bits, words, toggled }) => {
+                let bytes = coder::encode(words, *bits, Effort::Best);
+                let flips = Payload::packed(CHANGE, bytes, words.len() as u64 * 8);
+                let list = toggled.as_ref().map(|toggled| {
+                    let entries = toggled.iter().flat_map(|entry| entry.to_le_bytes());
+                    Payload::trimmed(INSERTED, entries.collect(), toggled.len() as u64 * 8)
+                });
+                [flips].into_iter().chain(list).collect()
+            }
             Self::Counters(steps) => {
                 let size = steps.changes.len() as u64 * 16;
                 vec![Payload::packed(CHANGE, write_steps(steps), size)]
@@ -47,11 +50,6 @@ impl Change {
                     Payload::packed(CHANGE, gone, sizes.0 * ENTRY_BYTES),
                     Payload::packed(INSERTED, inserted, sizes.1 * ENTRY_BYTES),
                 ]
-            }
-            Self::Listed(listed) => {
-                let entries = listed.toggled.iter().flat_map(|entry| entry.to_le_bytes());
-                let size = listed.toggled.len() as u64 * 8;
-                vec![flips(&listed.flips), Payload::trimmed(INSERTED, entries.collect(), size)]
             }
         }
     }
@@ -79,7 +77,7 @@ impl Change {
                 {
                     return Err(DAMAGED.into());
                 }
-                Self::Listed(Listed { flips, toggled })
+                Self::Bits(Flips { toggled: Some(toggled), ..flips })
             }
         })
     }
@@ -100,7 +98,7 @@ fn read_flips(
     coder::check(bytes, bits).map_err(|error| error.or(DAMAGED))?;
     let mut words = frame.budget().zeros(len)?;
     coder::decode_into(bytes, bits, &mut words).map_err(|error| error.or(DAMAGED))?;
-    Ok(Flips { bits, words })
+    Ok(Flips { bits, words, toggled: None })
 }
 
 /// What is removed and what is inserted, exactly as many as are claimed.

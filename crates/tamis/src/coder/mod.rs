@@ -50,6 +50,7 @@ pub(crate) use gaps::sorted_bits;
 pub use packing::Packing;
 pub use pieces::{PieceReader, encode_pieces};
 
+use crate::bits::tail_is_zero;
 use error::Result;
 use range::{Adaptive, Static};
 
@@ -83,7 +84,7 @@ pub fn encode(words: &[u64], bits: u64, effort: Effort) -> Vec<u8> {
 /// As [`encode`].
 pub fn encode_as(coder: Coder, words: &[u64], bits: u64, ones: u64) -> Vec<u8> {
     assert_eq!(words.len() as u64, bits.div_ceil(64), "the words must be those of the bits");
-    assert!(padding_is_zero(words, bits), "bits behind the last must be zeros");
+    assert!(tail_is_zero(words, bits), "bits behind the last must be zeros");
     let flipped = ones > bits / 2 && matches!(coder, Coder::Static | Coder::Rans | Coder::Gaps);
     let mut copy = Vec::new();
     let (coded, ones) = if flipped {
@@ -203,7 +204,7 @@ impl<'a> Head<'a> {
         if coder != Coder::Gaps && count_ones(words) != ones {
             return Err(CoderError::Count);
         }
-        if !padding_is_zero(words, bits) {
+        if !tail_is_zero(words, bits) {
             return Err(CoderError::Payload);
         }
         if flipped {
@@ -230,16 +231,11 @@ fn decode_plain(payload: &[u8], bits: u64, words: &mut [u64]) -> Result<()> {
         last[..rest.len()].copy_from_slice(rest);
         *word = u64::from_le_bytes(last);
     }
-    if padding_is_zero(words, bits) { Ok(()) } else { Err(CoderError::Payload) }
+    if tail_is_zero(words, bits) { Ok(()) } else { Err(CoderError::Payload) }
 }
 
 fn count_ones(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
-}
-
-/// Whether no bit behind the last is set.
-fn padding_is_zero(words: &[u64], bits: u64) -> bool {
-    bits.is_multiple_of(64) || words.last().is_none_or(|last| last >> (bits % 64) == 0)
 }
 
 /// Exchanges zeros and ones, and leaves the bits behind the last alone.

@@ -14,7 +14,7 @@
 use alloc::{vec, vec::Vec};
 
 use super::{CoderError, Effort, Head, Result, encode};
-use crate::bits::with_room;
+use crate::bits::filled;
 
 /// The first byte of a frame that is cut into pieces.
 pub const ID: u8 = 5;
@@ -101,9 +101,7 @@ impl<'a> PieceReader<'a> {
         let frame = self.frame(number)?;
         let bits = piece_len(self.bits, self.log, number);
         let head = Head::parse(frame, bits)?;
-        let len = bits.div_ceil(64);
-        let mut words = with_room(len).map_err(|_| CoderError::Memory)?;
-        words.resize(len as usize, 0);
+        let mut words = filled(bits.div_ceil(64), 0).map_err(|_| CoderError::Memory)?;
         head.decode(bits, &mut words)?;
         Ok(words)
     }

@@ -25,7 +25,7 @@
 //! function at m = 92 n it takes 8.40 bits for each key at any n (notes, section 2.4), and the
 //! samples 0.06 more at a million. Tested by `list_forms`.
 
-use crate::bits::{BitVec, Line, MAX_FIELD_WIDTH, OutOfMemory, Packed, Words};
+use crate::bits::{Line, MAX_FIELD_WIDTH, OutOfMemory, Packed, Words};
 use crate::spec::Invalid;
 
 /// Buckets from one sample to the next. Twice as many would save 0.03 bits for each key and
@@ -52,7 +52,7 @@ pub enum PositionsError {
 pub struct EliasFano {
     universe: u64,
     lows: Packed,
-    fences: BitVec,
+    fences: Words,
     /// The first bit in `fences` of every bucket whose number is a multiple of [`SAMPLED`].
     samples: Packed,
 }
@@ -109,7 +109,7 @@ impl EliasFano {
             lows.set(index, position);
         })?;
         close(count, layout.buckets);
-        let fences = BitVec::from_words(fences, layout.fence_bits);
+        let fences = fences.checked(layout.fence_bits);
         let fences = fences.ok_or(Invalid("fences lie beyond their end"))?;
         Self::with_samples(universe, lows, fences, &layout)
     }
@@ -124,10 +124,11 @@ impl EliasFano {
         let layout = Layout::new(universe, count)?;
         let lows = Packed::from_words(lows, count, layout.low_bits)
             .ok_or(Invalid("low bits have the wrong length or stray bits"))?;
-        let fences = BitVec::from_words(fences, layout.fence_bits)
+        let fences = fences
+            .checked(layout.fence_bits)
             .ok_or(Invalid("fences have the wrong length or stray bits"))?;
         let last = layout.fence_bits - 1;
-        let closed = fences.words().as_slice()[(last / 64) as usize] >> (last % 64) & 1 == 1;
+        let closed = fences.as_slice()[(last / 64) as usize] >> (last % 64) & 1 == 1;
         if fences.ones() != layout.buckets || !closed {
             return Err(Invalid("a bucket has no fence").into());
         }
@@ -140,12 +141,12 @@ impl EliasFano {
     fn with_samples(
         universe: u64,
         lows: Packed,
-        fences: BitVec,
+        fences: Words,
         layout: &Layout,
     ) -> Result<Self, PositionsError> {
         let mut samples = Packed::zeroed(layout.samples(), layout.sample_bits)?;
         let mut before = 0;
-        for (number, &word) in fences.words().as_slice().iter().enumerate() {
+        for (number, &word) in fences.as_slice().iter().enumerate() {
             let here = u64::from(word.count_ones());
             // Bucket b begins behind fence b - 1. Among the buckets of a word there is at most
             // one multiple of SAMPLED.
@@ -202,12 +203,12 @@ impl EliasFano {
 
     /// The bit of fence number `index` (from 0) among those from bit `from` on.
     fn fence(&self, from: u64, index: u32) -> u64 {
-        nth_one(self.fences.words().as_slice(), from, index).unwrap_or(self.fences.len())
+        nth_one(self.fences.as_slice(), from, index).unwrap_or(64 * self.fences.len() as u64)
     }
 
     /// All positions in rising order.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
-        let words = self.fences.words().as_slice();
+        let words = self.fences.as_slice();
         let mut at = 0;
         self.lows.iter().enumerate().map(move |(index, low)| {
             // Goes on to the next zero. There are as many zeros as positions.
@@ -244,7 +245,7 @@ impl EliasFano {
 
     /// The fences. With the low bits, `universe` and `len` they make up the set.
     pub fn fences(&self) -> &Words {
-        self.fences.words()
+        &self.fences
     }
 
     /// Bits of heap memory held.

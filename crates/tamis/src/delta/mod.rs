@@ -137,7 +137,6 @@ impl Delta {
     pub fn changed(&self) -> u64 {
         match &self.change {
             Change::Bits(flips) => flips.count(),
-            Change::Listed(listed) => listed.flips().count(),
             Change::Counters(steps) => steps.count(),
             Change::Identities(moves) => moves.count().0,
         }

@@ -11,7 +11,7 @@
 //! identity is reserved. So a cell counts 1 to 4, and 1 to 3 if its remainder is 0.
 
 use super::params::{COUNTER_BITS, DLeftParams};
-use crate::bits::{Line, OutOfMemory, Words, equal_lanes, field, prefetch};
+use crate::bits::{Line, OutOfMemory, Words, equal_lanes, field, prefetch, tail_is_zero};
 
 /// The content of a used cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,10 +240,7 @@ impl Buckets {
             let load = self.load_by_cells(bucket);
             (0..self.cells).all(|cell| self.cell(bucket, cell).is_some() == (cell < load))
         };
-        let words = self.words.as_slice();
-        let used = self.start(buckets, 0) % 64;
-        let clean = used == 0 || words.last().is_none_or(|last| last >> used == 0);
-        clean && (0..buckets).all(dense)
+        tail_is_zero(self.words.as_slice(), self.start(buckets, 0)) && (0..buckets).all(dense)
     }
 }
 

@@ -33,9 +33,7 @@ pub(super) fn encode<'a>(table: &Table) -> Vec<Payload<'a>> {
         }
     }
     let mut payloads = vec![Payload::trimmed(CELLS, cells.finish(), Table::decoded_bytes(&params))];
-    if !table.overflown().is_empty() {
-        payloads.push(section::list(section::LIST, table.overflown().entries()));
-    }
+    payloads.extend(section::list(table.overflown().entries()));
     payloads
 }
 
@@ -63,14 +61,12 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: DLeftParams) -> Result<Table
     if !reader.ends_here() {
         return Err(Invalid("something follows the last bucket").into());
     }
-    if frame.has_more() {
-        let overflow = section::read_list(frame, section::LIST)?;
-        let within = |value: u64| value >> params.value() == 0;
-        if overflow.iter().any(|one| one.identity >= params.universe() || !within(one.value)) {
-            return Err(section::LIST_ORDER.into());
-        }
-        *table.overflow_mut() = Overflow::from_entries(overflow);
+    let overflow = section::read_list(frame)?;
+    let within = |value: u64| value >> params.value() == 0;
+    if overflow.iter().any(|one| one.identity >= params.universe() || !within(one.value)) {
+        return Err(section::LIST_ORDER.into());
     }
+    *table.overflow_mut() = Overflow::from_entries(overflow);
     Ok(table)
 }
 

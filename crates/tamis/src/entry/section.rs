@@ -13,8 +13,8 @@ use super::{Entry, put_entries};
 use crate::spec::{Invalid, WireError};
 use crate::wire::{Frame, Payload};
 
-/// The role of a list, where it is the second section of its kind.
-pub(crate) const LIST: u8 = 1;
+/// The role of the list.
+const LIST: u8 = 1;
 /// The role of all entries of a table, packed.
 pub(crate) const IDENTITIES: u8 = 2;
 
@@ -35,17 +35,20 @@ pub(crate) fn pack<'a, I: Iterator<Item = Entry>>(
     (Payload::packed(role, bytes, table_bytes), count)
 }
 
-/// The entries of the overflow as a section.
-pub(crate) fn list<'a>(role: u8, entries: &[Entry]) -> Payload<'a> {
+/// The entries of the overflow as a section; `None` if there are none.
+pub(crate) fn list<'a>(entries: &[Entry]) -> Option<Payload<'a>> {
     let numbers = entries.iter().flat_map(|entry| [entry.identity, entry.value, entry.count]);
     let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
     let decoded = bytes.len() as u64;
-    Payload::trimmed(role, bytes, decoded)
+    (decoded > 0).then(|| Payload::trimmed(LIST, bytes, decoded))
 }
 
-/// The entries that [`list`] wrote: at least one, in order.
-pub(crate) fn read_list(frame: &mut Frame<'_>, role: u8) -> Result<Vec<Entry>, WireError> {
-    let (bytes, decoded) = frame.trimmed(role)?;
+/// The entries that [`list`] wrote, in order; none if no section follows.
+pub(crate) fn read_list(frame: &mut Frame<'_>) -> Result<Vec<Entry>, WireError> {
+    if !frame.has_more() {
+        return Ok(Vec::new());
+    }
+    let (bytes, decoded) = frame.trimmed(LIST)?;
     check_decoded(decoded, bytes.len() as u64)?;
     let (whole, rest) = bytes.as_chunks::<24>();
     let entry = |bytes: &[u8; 24]| {

@@ -17,9 +17,7 @@ pub const TOO_MANY: OutOfMemory = OutOfMemory { bytes: u64::MAX };
 
 /// `len` times [`NIL`].
 pub fn nils(len: usize) -> Result<Vec<u32>, OutOfMemory> {
-    let mut nils = bits::with_room(len as u64)?;
-    nils.resize(len, NIL);
-    Ok(nils)
+    bits::filled(len as u64, NIL)
 }
 
 /// Makes room in `vec` for `more` elements. The vector grows by more than that, so that many

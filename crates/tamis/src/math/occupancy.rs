@@ -1,8 +1,8 @@
 //! The number X of occupied bins after t balls fell uniformly and independently into m bins. In a
 //! Bloom filter these are the set bits.
 //!
-//! This file has its moments for any size, its whole distribution for small m, and the expectation
-//! of (X / m)^k, which is the exact rate of a filter with k independent probes.
+//! This file has its moments for any size, and the expectation of (X / m)^k, which is the exact
+//! rate of a filter with k independent probes.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -86,65 +86,6 @@ fn log_short_of_linear(x: f64) -> f64 {
     sum
 }
 
-/// The exact distribution of X, advanced ball by ball. Each ball costs a pass over the counts that
-/// are still possible, at most m + 1 of them. Meant for m up to some thousands.
-#[derive(Debug, Clone)]
-pub struct Occupancy {
-    bins: u64,
-    probabilities: Vec<f64>,
-    /// The counts in `low..=high` are those with a probability worth keeping.
-    low: usize,
-    high: usize,
-}
-
-impl Occupancy {
-    /// `m` empty bins. Takes 8 (m + 1) bytes.
-    #[cfg(feature = "internals")] // For the report and the tests.
-    pub fn new(m: usize) -> Self {
-        Self::with_room(m as u64, m)
-    }
-
-    /// `m` empty bins, of which no more than `most` will ever be occupied.
-    fn with_room(m: u64, most: usize) -> Self {
-        let mut probabilities = vec![0.0; most.saturating_add(1)];
-        probabilities[0] = 1.0;
-        Self { bins: m, probabilities, low: 0, high: 0 }
-    }
-
-    /// Throws `t` more balls. Returns early once the chance that any bin is empty is below 1e-300.
-    pub fn throw_balls(&mut self, t: u64) {
-        let m = self.bins;
-        let most = self.probabilities.len() - 1;
-        let share = 1.0 / m as f64;
-        for _ in 0..t {
-            if self.low == most {
-                return;
-            }
-            if self.high < most {
-                let rise = self.probabilities[self.high] * (m - self.high as u64) as f64 * share;
-                if rise > NEGLIGIBLE {
-                    self.high += 1;
-                }
-            }
-            for x in (self.low + 1..=self.high).rev() {
-                let stay = self.probabilities[x] * x as f64;
-                let rise = self.probabilities[x - 1] * (m - (x - 1) as u64) as f64;
-                self.probabilities[x] = (stay + rise) * share;
-            }
-            self.probabilities[self.low] *= self.low as f64 * share;
-            while self.low < self.high && self.probabilities[self.low] < NEGLIGIBLE {
-                self.probabilities[self.low] = 0.0;
-                self.low += 1;
-            }
-        }
-    }
-
-    /// `E[f(X)]`.
-    pub fn expect(&self, f: impl Fn(usize) -> f64) -> f64 {
-        (self.low..=self.high).map(|x| self.probabilities[x] * f(x)).sum()
-    }
-}
-
 /// `E[(X / m)^k]`, the chance that k more balls all fall into occupied bins; 1 for k = 0, NaN
 /// without bins.
 ///
@@ -182,14 +123,27 @@ pub fn expected_powers(m: u64, t: u64, k: u32) -> Vec<f64> {
 
 /// For 0 to k probes: the chance that all fall into occupied bins, for m, t >= 1.
 fn exact_powers(m: u64, t: u64, k: u32) -> Vec<f64> {
-    // The probes fall into `distinct` bins, at most m, and each of these must have been hit.
+    // The probes fall into x distinct bins, at most m, and each of these must have been hit.
     let most = u64::from(k).min(m) as usize;
-    let mut distinct = Occupancy::with_room(m, most);
     let all_hit = chance_all_hit(m, t, most);
+    let share = 1.0 / m as f64;
+    let mut distinct = vec![0.0; most + 1];
+    distinct[0] = 1.0;
+    let mut low = 0;
     let mut powers = vec![1.0];
-    for _ in 0..k {
-        distinct.throw_balls(1);
-        powers.push(distinct.expect(|x| all_hit[x]));
+    for probes in 1..=k as usize {
+        let high = probes.min(most);
+        for x in (low + 1..=high).rev() {
+            let stay = distinct[x] * x as f64;
+            let rise = distinct[x - 1] * (m - (x - 1) as u64) as f64;
+            distinct[x] = (stay + rise) * share;
+        }
+        distinct[low] *= low as f64 * share;
+        while low < high && distinct[low] < NEGLIGIBLE {
+            distinct[low] = 0.0;
+            low += 1;
+        }
+        powers.push((low..=high).map(|x| distinct[x] * all_hit[x]).sum());
     }
     powers
 }

@@ -8,7 +8,7 @@ use super::functions::{Family, Partition, key_crc, mixed, translated};
 use super::model::{self, alike};
 use super::optimise::plan;
 use super::params::PartitionedParams;
-use crate::bits::{self, BitVec, Line, OutOfMemory, Packed, Words};
+use crate::bits::{self, Line, OutOfMemory, Packed, Words};
 use crate::bloom::{STRAY_BITS, looked_at};
 use crate::coder::{self, Packing};
 use crate::digest::Digest;
@@ -21,7 +21,7 @@ use crate::spec::{
 use crate::stored::{ARRAY, Stored};
 use crate::threads;
 use crate::traffic;
-use crate::wire::{ContentHasher, ContentId, Encoded, Frame, Payload};
+use crate::wire::{ContentHasher, ContentId, Frame, Payload};
 
 /// The section behind the bit array: the choices, where there are any.
 const CHOICES: u8 = 1;
@@ -44,7 +44,7 @@ const CHOICES: u8 = 1;
 pub struct PartitionedBloom {
     params: PartitionedParams,
     label: Label,
-    bits: BitVec,
+    words: Words,
     /// The functions of every group in falling order, so that the first is 0 only if the group is
     /// empty. A single function is stored plus 1, for the same reason. `None` if every candidate
     /// is taken.
@@ -54,8 +54,8 @@ pub struct PartitionedBloom {
 impl PartitionedBloom {
     /// The bit array.
     #[doc(hidden)]
-    pub fn bits(&self) -> &BitVec {
-        &self.bits
+    pub fn bits(&self) -> &Words {
+        &self.words
     }
 
     /// The stored choices; `None` if there is nothing to choose.
@@ -130,7 +130,7 @@ impl Filter for PartitionedBloom {
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        let words = self.bits.words().as_slice();
+        let words = self.words.as_slice();
         let mut positions = self.positions(digest).peekable();
         positions.peek().is_some() && positions.all(|at| bits::test(words, at))
     }
@@ -147,7 +147,7 @@ impl Filter for PartitionedBloom {
 
     fn footprint(&self) -> u64 {
         let choices = self.choices.as_ref().map_or(0, |choices| choices.words().footprint());
-        self.bits.words().footprint() + choices
+        self.words.footprint() + choices
     }
 
     /// Segment by segment: the share of its groups that are not empty, times its fill to the power
@@ -155,7 +155,7 @@ impl Filter for PartitionedBloom {
     fn rate(&self) -> f64 {
         let params = &self.params;
         let (bits, groups) = (params.segment_bits(), params.segment_groups());
-        let arrays = self.bits.words().as_slice().chunks(bits.div_ceil(64) as usize);
+        let arrays = self.words.as_slice().chunks(bits.div_ceil(64) as usize);
         let passed = (0..params.segments()).zip(arrays).map(|(segment, words)| {
             let ones: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
             let all = segment * groups..(segment + 1) * groups;
@@ -174,12 +174,12 @@ impl Filter for PartitionedBloom {
     }
 
     fn fill(&self) -> f64 {
-        self.bits.ones() as f64 / self.params.bits() as f64
+        self.words.ones() as f64 / self.params.bits() as f64
     }
 
     /// The lines of the group's choices, and those of the positions that are read.
     fn blocks_to_contain(&self, digest: Digest) -> u32 {
-        let words = self.bits.words().as_slice();
+        let words = self.words.as_slice();
         let read = looked_at(self.positions(digest), |at| bits::test(words, at));
         let lines = Line::distinct(read.map(|at| at / Line::BITS));
         let choices = u64::from(self.params.hashes()) * u64::from(self.params.width());
@@ -265,7 +265,7 @@ impl Stored for PartitionedBloom {
         let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
         let segment_words = params.segment_bits().div_ceil(64) as usize;
         let mut arrays: Vec<Option<&mut [u64]>> =
-            filter.bits.words_mut().chunks_mut(segment_words).map(Some).collect();
+            filter.words.as_mut_slice().chunks_mut(segment_words).map(Some).collect();
         let work = segments.iter().zip(&mut chosen).filter_map(|(keys, chosen)| {
             let array = arrays.get_mut(segment_of(keys.first()?) as usize)?.take()?;
             Some((*keys, array, chosen))
@@ -291,11 +291,16 @@ impl Stored for PartitionedBloom {
             0 => None,
             width => Some(Packed::zeroed(params.groups() * u64::from(params.hashes()), width)?),
         };
-        Ok(Self { params, label: label.into(), bits: BitVec::zeroed(params.bits())?, choices })
+        Ok(Self {
+            params,
+            label: label.into(),
+            words: Words::zeroed(params.bits().div_ceil(64))?,
+            choices,
+        })
     }
 
     fn clear(&mut self) {
-        self.bits.clear();
+        self.words.as_mut_slice().fill(0);
         if let Some(choices) = &mut self.choices {
             choices.clear();
         }
@@ -303,7 +308,7 @@ impl Stored for PartitionedBloom {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        if !self.bits.tail_is_zero() {
+        if !bits::tail_is_zero(self.words.as_slice(), self.params.bits()) {
             return Err(STRAY_BITS);
         }
         let Some(choices) = &self.choices else { return Ok(()) };
@@ -343,32 +348,25 @@ impl Stored for PartitionedBloom {
 
     fn content_id(&self) -> ContentId {
         let mut id = ContentHasher::new(Self::KIND, self.label.hasher, &self.params.values());
-        id.words(self.bits.words());
+        id.words(&self.words);
         if let Some(choices) = &self.choices {
             id.words(choices.words());
         }
         id.finish()
     }
 
-    fn encode(&self) -> Encoded<'_> {
-        let array = Payload::raw(ARRAY, self.bits.words());
-        let choices = self.choices.iter().map(|choices| Payload::raw(CHOICES, choices.words()));
-        self.frame([array].into_iter().chain(choices).collect())
-    }
-
-    fn pack(&self, how: impl Into<Packing>) -> Encoded<'_> {
-        let how = how.into();
-        let array = Payload::array(ARRAY, self.bits.words(), self.params.bits(), how);
-        let choices = self.choices.iter().map(|choices| {
-            Payload::array(CHOICES, choices.words(), self.params.choice_bits(), how)
-        });
-        self.frame([array].into_iter().chain(choices).collect())
+    fn beside(&self, how: Option<Packing>) -> Option<Payload<'_>> {
+        let words = self.choices.as_ref()?.words();
+        Some(match how {
+            Some(how) => Payload::array(CHOICES, words, self.params.choice_bits(), how),
+            None => Payload::raw(CHOICES, words),
+        })
     }
 
     fn from_frame(frame: &mut Frame<'_>) -> Result<Self, WireError> {
         let (label, params) = Self::begin(frame)?;
         let words = frame.array(ARRAY, params.bits())?;
-        let bits = BitVec::from_words(words, params.bits()).ok_or(STRAY_BITS)?;
+        let words = words.checked(params.bits()).ok_or(STRAY_BITS)?;
         let choices = match params.width() {
             0 => None,
             width => {
@@ -377,7 +375,7 @@ impl Stored for PartitionedBloom {
                 Some(Packed::from_words(words, len, width).ok_or(STRAY_BITS)?)
             }
         };
-        Ok(Self { params, label, bits, choices })
+        Ok(Self { params, label, words, choices })
     }
 
     fn label_mut(&mut self) -> &mut Label {
@@ -386,12 +384,12 @@ impl Stored for PartitionedBloom {
 
     /// Choices look random: their entropy is their size.
     fn entropy_bits(&self) -> f64 {
-        let array = coder::entropy_bits(self.bits.len(), self.bits.ones());
+        let array = coder::entropy_bits(self.params.bits(), self.words.ones());
         array + self.params.choice_bits() as f64
     }
 
     fn array(&self) -> Option<(&Words, u64)> {
-        Some((self.bits.words(), self.bits.len()))
+        Some((&self.words, self.params.bits()))
     }
 }
 

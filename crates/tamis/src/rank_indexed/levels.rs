@@ -11,7 +11,7 @@ use super::model::{Layout, ln_beyond, ln_pool_overflow, pool_limit};
 use super::optimise::Demand;
 
 /// A layout with its bits.
-pub(crate) type Bid = (u64, Layout);
+pub(super) type Bid = (u64, Layout);
 
 /// A threshold, with the least pool above it that could do.
 type Least = (u64, u64);
@@ -27,7 +27,7 @@ const LARGE_GROUP: u64 = 100;
 const STRIDE: usize = 3;
 
 /// The tails of one frame.
-pub(crate) struct Levels {
+pub(super) struct Levels {
     frame: Layout,
     keys: u64,
     /// Po, slightly lowered so that rounding cannot exceed it.
@@ -40,7 +40,7 @@ pub(crate) struct Levels {
 
 impl Levels {
     /// `None` if a bucket would need more than [`MAX_REACH`] cells.
-    pub(crate) fn new(demand: &Demand, frame: Layout) -> Option<Self> {
+    pub(super) fn new(demand: &Demand, frame: Layout) -> Option<Self> {
         let keys = demand.sized_keys();
         let allowed = demand.overflow * (1.0 - 1e-9);
         let ln_allowed = libm::log(allowed);
@@ -102,7 +102,7 @@ impl Levels {
     }
 
     /// The best levels if each has a third of Po: an estimate, which `refine` improves.
-    pub(crate) fn even_shares(&self) -> Bid {
+    pub(super) fn even_shares(&self) -> Bid {
         let mean = self.keys as f64 / self.frame.buckets as f64;
         let sd = libm::sqrt(mean);
         let at = |deviations: f64| libm::floor(mean + deviations * sd).max(1.0) as u64;
@@ -120,7 +120,7 @@ impl Levels {
 
     /// The same for a frame whose buckets are about as full as those of `near`, whose levels are
     /// the best: those of this one are nearly the same.
-    pub(crate) fn even_shares_near(&self, near: &Layout) -> Bid {
+    pub(super) fn even_shares_near(&self, near: &Layout) -> Bid {
         let w1 = u64::from(near.level1);
         self.climb(w1, w1 + u64::from(near.level2))
     }
@@ -146,7 +146,7 @@ impl Levels {
 
     /// The bid of `frame`, which differs from this one by its groups and, as these divide them, by
     /// a few buckets, with the levels of `near` and a third of Po for each: an estimate.
-    pub(crate) fn grouped(&self, frame: Layout, near: &Layout) -> Bid {
+    pub(super) fn grouped(&self, frame: Layout, near: &Layout) -> Bid {
         let share = self.allowed / 3.0;
         let (w1, reach) = (u64::from(near.level1), near.reach());
         let w2 = w1 + u64::from(near.level2);
@@ -193,7 +193,7 @@ impl Levels {
     }
 
     /// The best levels near those of a bid, with the best shares of Po.
-    pub(crate) fn refine(&self, (_, near): Bid) -> Bid {
+    pub(super) fn refine(&self, (_, near): Bid) -> Bid {
         let none = self.bid([self.reach; 3], 0, 0);
         if near.second == 0 {
             return none;
@@ -253,7 +253,7 @@ impl Levels {
 }
 
 /// The bid with fewer bits.
-pub(crate) fn lesser(a: Bid, b: Bid) -> Bid {
+pub(super) fn lesser(a: Bid, b: Bid) -> Bid {
     if b.0 < a.0 { b } else { a }
 }
 

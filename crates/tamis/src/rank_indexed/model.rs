@@ -113,7 +113,7 @@ impl Layout {
 }
 
 /// ceil(log2 J); 0 for one extension or none.
-pub(crate) fn pointer_bits(extensions: u64) -> u64 {
+pub(super) fn pointer_bits(extensions: u64) -> u64 {
     u64::from(u64::BITS - extensions.saturating_sub(1).leading_zeros())
 }
 
@@ -170,17 +170,17 @@ pub fn overflow_bound(layout: &Layout, keys: u64) -> f64 {
 }
 
 /// ln(2 S Pr[Bin(G, p) > J]).
-pub(crate) fn ln_pool_overflow(layout: &Layout, above: f64, extensions: u64) -> f64 {
+pub(super) fn ln_pool_overflow(layout: &Layout, above: f64, extensions: u64) -> f64 {
     let tail = ln_binomial_above(layout.group_buckets(), above.min(1.0), extensions);
     core::f64::consts::LN_2 + libm::log(layout.groups as f64) + tail
 }
 
 /// The most buckets of a group that can hold more than `load`.
-pub(crate) fn pool_limit(layout: &Layout, keys: u64, load: u64) -> u64 {
+pub(super) fn pool_limit(layout: &Layout, keys: u64, load: u64) -> u64 {
     layout.group_buckets().min(keys / (load + 1))
 }
 
 /// `ln(B Pr[Bin(n, 1/B) > W])`: the chance for l = 4, where J4 = 0.
-pub(crate) fn ln_beyond(buckets: u64, keys: u64, load: u64) -> f64 {
+pub(super) fn ln_beyond(buckets: u64, keys: u64, load: u64) -> f64 {
     libm::log(buckets as f64) + ln_binomial_above(keys, 1.0 / buckets as f64, load)
 }

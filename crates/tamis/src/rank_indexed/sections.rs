@@ -49,9 +49,7 @@ pub(super) fn encode<'a, V: Variant>(table: &Table<V>) -> Vec<Payload<'a>> {
     }
     let mut payloads =
         vec![Payload::trimmed(CELLS, cells.finish(), Table::<V>::decoded_bytes(&table.params()))];
-    if !overflow.is_empty() {
-        payloads.push(section::list(section::LIST, &overflow));
-    }
+    payloads.extend(section::list(&overflow));
     payloads
 }
 
@@ -73,9 +71,7 @@ pub(super) fn decode<V: Variant>(
         return Err(ENDS.into());
     }
     // The list is in the order of the cells, so that one pass goes through both.
-    let overflow =
-        if frame.has_more() { section::read_list(frame, section::LIST)? } else { vec![] };
-    let mut overflow = overflow.into_iter().peekable();
+    let mut overflow = section::read_list(frame)?.into_iter().peekable();
     frame.budget().take(Table::<V>::decoded_bytes(&params))?;
     let mut table = Table::<V>::new(params)?;
     table.overflow_mut().begin_reading(frame.budget());

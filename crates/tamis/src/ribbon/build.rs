@@ -167,9 +167,7 @@ const NONE: Equation = Equation { coefficients: 0, value: 0 };
 
 impl System {
     fn new(rows: u64) -> Result<Self, OutOfMemory> {
-        let mut all = bits::with_room(rows)?;
-        all.resize(rows as usize, NONE);
-        Ok(Self { rows: all, taken: Vec::new() })
+        Ok(Self { rows: bits::filled(rows, NONE)?, taken: Vec::new() })
     }
 
     /// Adds equations, each with its start, or none of them if they contradict what is there.

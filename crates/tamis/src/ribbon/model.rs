@@ -264,7 +264,7 @@ pub(super) fn yes(level: &Level, starts: u64, wide: u64) -> f64 {
 }
 
 /// The digests that are expected in the list.
-pub(super) fn expected_listed(params: &RibbonParams, keys: u64) -> f64 {
+fn expected_listed(params: &RibbonParams, keys: u64) -> f64 {
     let [.., last] = loaded(params, keys);
     last.keys * last.bumped
 }

@@ -42,10 +42,11 @@ use std::cmp::Ordering;
 
 use tamis::internals::balanced::model::powers;
 use tamis::internals::math::gamma::ln_gamma_p;
-use tamis::internals::math::occupancy::Occupancy;
 use tamis::internals::math::ode::rk4;
-use tamis::internals::math::solve::bisect;
 use tamis::internals::math::tail::poisson_pmf;
+
+use crate::papers::occupancy::Occupancy;
+use crate::papers::solve::bisect;
 
 pub use bound::{Bound, mean_cost};
 

@@ -38,8 +38,9 @@ pub use chained::Chained;
 pub use dleft::DLeft;
 pub use shared::Shared;
 use tamis::internals::fast_table::MAX_HASHES;
-use tamis::internals::math::solve::bisect;
 use tamis::internals::math::tail::poisson_above;
+
+use crate::papers::solve::bisect;
 
 /// U of the basic table: the mean of the least of `k` Poisson counters with mean `lambda`.
 fn least_of(k: u32, lambda: f64) -> f64 {

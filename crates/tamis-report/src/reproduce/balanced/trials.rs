@@ -10,7 +10,6 @@ use tamis::internals::address::{BlockProbes, reduce};
 use tamis::internals::balanced::model::{counter_bits, mht_sizes};
 use tamis::internals::bloom::model::rate as plain_rate;
 use tamis::internals::compressed::model::limit_rate;
-use tamis::internals::math::solve::bisect;
 use tamis::internals::math::tail::binomial_pmf;
 use tamis::{Bloom, Digest, Filter, Hasher, Insert, Label, Params, Stored};
 
@@ -20,6 +19,7 @@ use crate::papers::balanced::{
     AbsentKey, Bound, Single, approximate_block_rate, block_rates, mean_cost, mht_least_overflow,
     mht_share, sequential_least_overflow,
 };
+use crate::papers::solve::bisect;
 use crate::reproduce::{Effort, Experiment, Trouble};
 
 /// Choices of a key, and blocks read for an insertion, in the paper's examples.

@@ -5,12 +5,12 @@ use tamis::bloom::{BloomParams, CountingParams};
 use tamis::internals::coder::{Coder, Effort as Packing, encode_as};
 use tamis::internals::compressed::elias_fano::EliasFano;
 use tamis::internals::compressed::model::{Message, Shape, entropy};
-use tamis::internals::math::solve::bisect;
 use tamis::{Bloom, CountingBloom, Digest, Filter, Hasher, Insert, Label, Stored};
 
 use crate::keys::KeyStream;
 use crate::memory;
 use crate::papers::compressed::SortedList;
+use crate::papers::solve::bisect;
 use crate::reproduce::{Effort, Experiment, Trouble, built};
 
 pub(super) const N: u64 = 10_000;
@@ -87,11 +87,11 @@ pub(super) struct Bytes {
 
 fn send(sent: Sent, seed: u64) -> Result<Bytes, Trouble> {
     let old = sent.array.filter(seed, 0..N)?;
-    let mut words = old.bits().words().as_slice().to_vec();
+    let mut words = old.words().unwrap_or_default().to_vec();
     words.truncate(sent.array.positions().div_ceil(64) as usize);
     if sent.replaced > 0 {
         let new = sent.array.filter(seed, sent.replaced..N + sent.replaced)?;
-        for (word, other) in words.iter_mut().zip(new.bits().words().as_slice()) {
+        for (word, other) in words.iter_mut().zip(new.words().unwrap_or_default()) {
             *word ^= other;
         }
     }
@@ -373,7 +373,7 @@ fn zeros(seed: u64) -> Result<u64, Trouble> {
     let digests: Vec<Digest> =
         KeyStream::new(seed).members(filter.hasher(), 0..SMALL.keys).collect();
     filter.insert_many(&digests)?;
-    Ok(SMALL.positions - filter.bits().ones())
+    Ok(SMALL.positions - filter.array().map_or(0, |(words, _)| words.ones()))
 }
 
 pub(in crate::reproduce) fn experiments(effort: Effort) -> Vec<Experiment> {

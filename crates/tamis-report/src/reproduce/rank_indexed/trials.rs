@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::internals::compressed::model::entropy;
-use tamis::internals::math::solve::bisect;
 use tamis::internals::rank_indexed::model::Layout;
 use tamis::rank_indexed::{RankCounting, RankIndexed, RankParams};
 use tamis::{Digest, Filter, Hasher, Insert, Kind, Label, Stored};
@@ -12,6 +11,7 @@ use crate::loads::thrown;
 use crate::memory;
 use crate::papers::compressed::beta;
 use crate::papers::dleft;
+use crate::papers::solve::bisect;
 use crate::reproduce::{Effort, Experiment, Trouble, built};
 
 pub(super) const N: u64 = 100_000;

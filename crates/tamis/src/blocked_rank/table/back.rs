@@ -45,13 +45,6 @@ impl Back {
         }
     }
 
-    pub(super) fn count(&self, identity: u64) -> u64 {
-        match self {
-            Self::Blocks(blocks) => blocks.count(blocks.cut.place_of(identity)),
-            Self::List(list) => list.count(identity),
-        }
-    }
-
     pub(super) fn insert(&mut self, identity: u64) -> Result<bool, Full> {
         match self {
             Self::Blocks(blocks) => blocks.insert(blocks.cut.place_of(identity)),

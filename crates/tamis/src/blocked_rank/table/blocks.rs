@@ -109,11 +109,6 @@ impl Blocks {
         self.back.contains(self.behind(place), self.cut.shape.value)
     }
 
-    pub(super) fn count(&self, place: Place) -> u64 {
-        block::count::<Any>(self.block(place.block), self.shape(), self.cut.cell(place))
-            .unwrap_or_else(|| self.back.count(self.behind(place)))
-    }
-
     pub(super) fn is_behind(&self, place: Place) -> bool {
         Any::spot(self.block(place.block), self.shape(), self.cut.location_of(place)).is_behind()
     }

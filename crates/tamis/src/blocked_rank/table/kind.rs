@@ -94,7 +94,9 @@ impl identities::Table for Table {
     }
 
     fn count(&self, place: Place) -> u64 {
-        self.front.count(place)
+        let mut all = 0_u64;
+        self.for_each_value(place, &mut |_, count| all = all.saturating_add(count));
+        all
     }
 
     #[inline]

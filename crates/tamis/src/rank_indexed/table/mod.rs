@@ -18,9 +18,9 @@ use crate::spec::{Full, ResizeError};
 
 /// The most equal cells of one identity. Further copies are counted in the overflow, so that one
 /// key inserted a million times does not fill a bucket. Frozen.
-pub(crate) const MAX_COPIES: u32 = 16;
+pub(super) const MAX_COPIES: u32 = 16;
 /// The largest counter of a cell, which stores one less than its count. Frozen.
-pub(crate) const MAX_COUNTER: u64 = 3;
+pub(super) const MAX_COUNTER: u64 = 3;
 /// The overflow may have one entry for this many keys of capacity before the table grows: at 24
 /// bytes each that is less than a bit per key.
 const KEYS_PER_OVERFLOWN: u64 = 200;
