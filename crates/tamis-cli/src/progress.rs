@@ -8,6 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Work shorter than this shows nothing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What turns does so this often.
+const TURN: Duration = Duration::from_millis(200);
+
 /// A log gets a line this often.
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
@@ -41,6 +44,17 @@ impl Progress {
     /// Progress of work that is not made of bytes; see [`reach`](Self::reach).
     pub(crate) fn share(what: &'static str) -> Self {
         Self::new(what, Some(WHOLE), "{msg} {wide_bar} {percent}% {eta}")
+    }
+
+    /// Progress of work that does not tell how far it is: at a terminal something turns until this
+    /// is dropped.
+    pub(crate) fn spinner(what: &'static str) -> Self {
+        let progress = Self::new(what, None, "{msg} {spinner} {elapsed}");
+        if progress.show_at.is_some() {
+            progress.bar.set_draw_target(ProgressDrawTarget::stderr());
+            progress.bar.enable_steady_tick(TURN);
+        }
+        progress
     }
 
     fn new(what: &'static str, total: Option<u64>, template: &str) -> Self {

@@ -48,6 +48,17 @@ fn say(colour: AnsiColor, text: &dyn Display) {
     let _ = writeln!(anstream::stderr(), "{style}tamis:{style:#} {text}");
 }
 
+/// A rate that somebody wrote, as a percentage.
+pub(crate) fn short_rate(rate: f64) -> String {
+    let percent = format!("{:.4}", rate * 100.0);
+    format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Bits for each key, if there is one.
+pub(crate) fn per_key(bits: Option<f64>) -> String {
+    bits.map_or("-".to_owned(), |bits| format!("{bits:.3}"))
+}
+
 /// A note if a filter is fuller than it should be.
 pub(crate) fn note_if_crowded(filter: &AnyFilter) {
     if let Some(text) = crowded(filter) {

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tamis::{Goal, HashId, Hasher, Kind, Label, Size};
+use tamis::{Goal, HashId, Hasher, Kind, Label, OutOfMemory, Size};
 
 use crate::numbers;
 use crate::system::{PUBLIC, SECRET};
@@ -93,6 +93,16 @@ impl Sizing {
             Measure { rate, .. } => Size::Rate(rate.unwrap_or(default_rate)),
         };
         Goal::sized(keys, size).params(self.params.clone())
+    }
+
+    /// Why there is no memory for a filter, with the option that asks for less.
+    pub(crate) fn refused(&self, OutOfMemory { bytes, .. }: OutOfMemory) -> anyhow::Error {
+        let option = match self.size {
+            Measure { memory: Some(_), .. } => "a smaller --memory",
+            Measure { bits_per_key: Some(_), .. } => "fewer --bits-per-key",
+            _ => "fewer --keys or a higher --rate",
+        };
+        anyhow!("cannot allocate {bytes} bytes for the filter; say {option}")
     }
 
     /// The rate, or `default_rate` where none was given.

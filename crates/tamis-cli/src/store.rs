@@ -5,10 +5,11 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tamis::wire::{Frame, Header, MAGIC, ReadSource};
 use tamis::{AnyFilter, Limits, WireError};
 
+use crate::input;
 use crate::keys::Keys;
 use crate::mapped;
 use crate::system::{self, PUBLIC};
@@ -43,13 +44,13 @@ fn read(path: &Path) -> Result<Loaded> {
         Input::File(file) => {
             let facts = file.metadata()?;
             let mut source = ReadSource::new(file, facts.len());
-            let filter = AnyFilter::read(&mut source, limits(facts.len()))?;
+            let filter = AnyFilter::read(&mut source, limits(facts.len())).map_err(refused)?;
             Ok(Loaded { filter, file_bytes: facts.len(), mode: system::mode(&facts) })
         }
         Input::Stream(mut stream) => {
             let bytes = read_stream(&mut stream)?;
             let file_bytes = bytes.len() as u64;
-            let filter = AnyFilter::decode(&bytes, limits(file_bytes))?;
+            let filter = AnyFilter::decode(&bytes, limits(file_bytes)).map_err(refused)?;
             Ok(Loaded { filter, file_bytes, mode: PUBLIC })
         }
     }
@@ -133,6 +134,17 @@ pub(crate) fn set_limit(bytes: Option<u64>) {
     }
 }
 
+/// Why bytes were refused, with the option that allows them where there is one.
+pub(crate) fn refused(error: WireError) -> anyhow::Error {
+    match error {
+        WireError::Limit { field, need, limit } => anyhow!(
+            "{field}: {need} bytes are beyond the limit of {limit}; raise --limit if you trust \
+             the source"
+        ),
+        error => error.into(),
+    }
+}
+
 /// The memory that reading a large file may take without `--limit`, as a multiple of its bytes:
 /// sections that are not raw are in memory twice while they are laid out.
 const LARGER: u64 = 3;
@@ -177,13 +189,16 @@ fn check_magic(mut file: &File) -> Result<()> {
     let mut start = Vec::new();
     file.take(MAGIC.len() as u64).read_to_end(&mut start)?;
     file.rewind()?;
-    Ok(starts_as_a_filter(&start)?)
+    starts_as_a_filter(&start)
 }
 
-fn starts_as_a_filter(bytes: &[u8]) -> Result<(), WireError> {
+fn starts_as_a_filter(bytes: &[u8]) -> Result<()> {
+    if let Some(format) = input::compressed_with(bytes) {
+        bail!("compressed with {format}; unpack it first");
+    }
     let len = bytes.len().min(MAGIC.len());
     // A filter that was cut off may have only part of the magic; an empty file is no filter.
-    if len > 0 && bytes[..len] == MAGIC[..len] { Ok(()) } else { Err(WireError::Magic) }
+    if len > 0 && bytes[..len] == MAGIC[..len] { Ok(()) } else { Err(WireError::Magic.into()) }
 }
 
 /// A filter from a pipe, or as much of it as has come, and one more byte if there is one, so that
@@ -201,7 +216,7 @@ fn read_stream(stream: &mut dyn Read) -> Result<Vec<u8>> {
     let end = claimed_end(&bytes).unwrap_or(0);
     let limit = limits(0).memory;
     if end > limit {
-        return Err(WireError::Limit { field: "sections", need: end, limit }.into());
+        return Err(refused(WireError::Limit { field: "sections", need: end, limit }));
     }
     read_up_to(end.saturating_add(1), &mut bytes)?;
     Ok(bytes)

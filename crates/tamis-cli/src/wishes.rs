@@ -36,11 +36,11 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "OPS", value_delimiter = ',', value_parser = operation)]
     ops: Vec<Operation>,
 
-    /// Largest memory, in bits per key, such as 12
+    /// Largest memory, in bits per key, such as 12, with a margin for what the model leaves out
     #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
     max_bits_per_key: Option<f64>,
 
-    /// Largest packed snapshot, in bytes, such as 1MB
+    /// Largest packed snapshot, in bytes, such as 1MB, with a margin because sizes vary
     #[arg(long, value_name = "BYTES", value_parser = numbers::bytes, allow_hyphen_values = true)]
     max_snapshot: Option<u64>,
 
@@ -65,9 +65,9 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "BLOCKS", allow_hyphen_values = true)]
     max_blocks: Option<f64>,
 
-    /// What matters most: memory; wire (a delta with --churn, otherwise a snapshot); lookups; or
-    /// balanced, which is memory plus a tenth for every further block that a lookup reads
-    /// [default: balanced]
+    /// What matters most: memory; wire (a delta with --churn, otherwise a snapshot), plus a
+    /// hundredth of a bit for every bit of memory; lookups; or balanced, which is memory plus a
+    /// tenth for every further block that a lookup reads [default: balanced]
     #[arg(long, visible_alias = "minimize", value_name = "WHAT", value_parser = minimise_parser())]
     minimise: Option<Minimise>,
 }

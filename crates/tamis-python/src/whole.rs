@@ -276,7 +276,7 @@ impl Filter {
     ///     >>> tamis.Filter.from_bytes(b"something else" * 9)
     ///     Traceback (most recent call last):
     ///         ...
-    ///     tamis.FormatError: magic: this is not a tamis file
+    ///     tamis.FormatError: not a tamis file
     #[classmethod]
     #[pyo3(signature = (data, *, limit=None))]
     fn from_bytes(

@@ -271,7 +271,7 @@ def test_files(tmp_path):
     with pytest.raises(OSError):
         seen.save(tmp_path / "no" / "folder")
     (tmp_path / "empty").touch()
-    with pytest.raises(tamis.FormatError, match="empty: magic"):
+    with pytest.raises(tamis.FormatError, match="empty: not a tamis file"):
         tamis.open(tmp_path / "empty")
 
 

@@ -30,12 +30,14 @@ pub(super) enum Found {
     Refused(&'static str),
 }
 
-/// Compressed formats that are opened.
-const COMPRESSED: [(&[u8], Open); 4] = [
-    (b"\x1f\x8b", |bytes| Ok(Box::new(MultiGzDecoder::new(bytes)))),
-    (b"\x28\xb5\x2f\xfd", |bytes| Ok(Box::new(Frames { frame: None, bytes: Some(bytes) }))),
-    (b"BZh", |bytes| Ok(Box::new(MultiBzDecoder::new(bytes)))),
-    (b"\xfd7zXZ\x00", |bytes| Ok(Box::new(XzReader::new_mem_limit(bytes, true, XZ_MEMORY_KIB)))),
+/// Compressed formats that are opened: how they begin, and their names.
+const COMPRESSED: [(&[u8], &str, Open); 4] = [
+    (b"\x1f\x8b", "gzip", |bytes| Ok(Box::new(MultiGzDecoder::new(bytes)))),
+    (b"\x28\xb5\x2f\xfd", "zstd", |bytes| Ok(Box::new(Frames { frame: None, bytes: Some(bytes) }))),
+    (b"BZh", "bzip2", |bytes| Ok(Box::new(MultiBzDecoder::new(bytes)))),
+    (b"\xfd7zXZ\x00", "xz", |bytes| {
+        Ok(Box::new(XzReader::new_mem_limit(bytes, true, XZ_MEMORY_KIB)))
+    }),
 ];
 
 /// Memory for reading xz, in KiB: `xz -9` needs 65 MiB. A hostile file could ask for 4 GiB.
@@ -94,7 +96,7 @@ pub(super) fn recognise(first: &[u8], trust: Trust) -> Found {
     if trust == Trust::Bytes {
         return Found::Text;
     }
-    if let Some((_, open)) = COMPRESSED.iter().find(|(magic, _)| first.starts_with(magic)) {
+    if let Some((.., open)) = COMPRESSED.iter().find(|(magic, ..)| first.starts_with(magic)) {
         return Found::Compressed(*open);
     }
     if let Some((_, what)) = REFUSED.iter().find(|(magic, _)| first.starts_with(magic)) {
@@ -116,9 +118,15 @@ pub(super) fn recognise(first: &[u8], trust: Trust) -> Found {
     })
 }
 
+/// The name of the compressed format that starts with these bytes.
+pub(crate) fn compressed_with(first: &[u8]) -> Option<&'static str> {
+    let found = COMPRESSED.iter().find(|(magic, ..)| first.starts_with(magic));
+    found.map(|&(_, name, _)| name)
+}
+
 /// Whether these bytes, and more that follow, could be the start of a format.
 pub(super) fn may_become_one(first: &[u8]) -> bool {
-    let magics = COMPRESSED.iter().map(|(magic, _)| *magic);
+    let magics = COMPRESSED.iter().map(|(magic, ..)| *magic);
     let magics = magics.chain(REFUSED.iter().map(|(magic, _)| *magic));
     let mut magics = magics.chain(MARKS.iter().map(|(mark, _)| *mark));
     magics.any(|magic| first.len() < magic.len() && magic.starts_with(first))

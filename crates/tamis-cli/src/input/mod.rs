@@ -13,6 +13,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result, bail};
 
 use self::formats::Found;
+pub(crate) use self::formats::compressed_with;
 use self::utf16::Utf16;
 use crate::store::{is_stdio, name};
 use crate::system;

@@ -144,10 +144,7 @@ impl Keys {
             bail!("--delimiter stands between fields; say which with --field N or --csv COLUMN");
         }
         if cfg!(not(feature = "parquet")) && !self.parquet.is_empty() {
-            bail!(
-                "this tamis was built without Parquet; cargo install tamis-cli --features parquet \
-                 builds one that reads it"
-            );
+            bail!(built_without("parquet"));
         }
         if self.inputs().filter(|path| is_stdio(path)).count() > 1 {
             bail!("stdin can be read only once; name - once");
@@ -243,10 +240,12 @@ impl Keys {
         let mut digests = Vec::with_capacity(BATCH);
         let warned = Cell::new(false);
         for (index, path) in self.inputs().enumerate() {
+            let mut line = 0_u64;
             let mut hand_on = |some: &Piece| {
                 digests.clear();
                 for key in some.keys {
-                    digests.push(self.digest(hasher, key).with_context(|| name(path))?);
+                    line += 1;
+                    digests.push(self.digest(hasher, key).with_context(|| self.place(path, line))?);
                 }
                 take(&Batch {
                     digests: &digests,
@@ -261,6 +260,19 @@ impl Keys {
             }
         }
         Ok(())
+    }
+
+    /// What errors call line `line` of an input.
+    fn place(&self, path: &Path, line: u64) -> String {
+        let name = name(path);
+        if !self.parquet.is_empty() {
+            // Rows with nulls were passed over, and not counted.
+            name
+        } else if !self.csv.is_empty() {
+            format!("{name}, record {line}")
+        } else {
+            format!("{name}, line {line}")
+        }
     }
 
     /// Hands on the lines or records of one input.
@@ -374,6 +386,14 @@ impl Keys {
             None => Rule::Line,
         }
     }
+}
+
+/// What to do where this build lacks a feature.
+pub(crate) fn built_without(feature: &str) -> String {
+    format!(
+        "this tamis was built without {feature}; in a clone: cargo install --path \
+         crates/tamis-cli --features {feature}"
+    )
 }
 
 /// Some lines and their keys, as a reader of files hands them on.

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tamis::{AnyFilter, Filter, Kind};
+use tamis::{AnyFilter, Filter, Kind, Operation};
 
 use super::Outcome;
+use super::build::USELESS;
 use super::remove::cannot;
 use crate::keys::Keys;
 use crate::progress::Progress;
@@ -28,6 +29,10 @@ Examples:
 pub(crate) struct Add {
     #[command(flatten)]
     place: Place,
+
+    /// Write the filter even if it then answers yes for more than half of all absent keys
+    #[arg(long)]
+    overfill: bool,
 
     #[command(flatten)]
     keys: Keys,
@@ -67,6 +72,15 @@ impl Add {
         let (Loaded { mut filter, mode, .. }, target) = self.place.open(&self.keys)?;
         let progress = Progress::quiet("adding", self.keys.size());
         insert_lines(&mut filter, &self.keys, progress)?;
+        let (rate, keys) = (filter.rate(), filter.keys());
+        if rate > USELESS && !filter.kind().can(Operation::Grow) && !self.overfill {
+            bail!(
+                "{} would answer yes for {} of absent keys; build a larger one with tamis build \
+                 --keys {keys}, or say --overfill to write this one",
+                store::name(&self.place.filter),
+                show::rate(rate)
+            );
+        }
         show::note_if_crowded(&filter);
         target.write(&filter, mode)?;
         Ok(Outcome::Fine)

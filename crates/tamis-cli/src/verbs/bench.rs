@@ -55,8 +55,12 @@ impl Bench {
             queries: self.queries,
         };
         let mut progress = Progress::share("measuring");
-        let measured = bench::run(&setup, &mut |share| progress.reach(share))?;
+        let mut measured = bench::run(&setup, &mut |share| progress.reach(share))?;
         drop(progress);
+        if keys == 0 {
+            // JSON has null for it.
+            (measured.bits_per_key, measured.wire_bits_per_key) = (f64::NAN, f64::NAN);
+        }
         if self.json {
             show::print_json(&measured)?;
         } else {
@@ -92,8 +96,9 @@ fn print(measured: &Measured) -> Result<()> {
             measured.queries
         ),
     );
-    row("bits per key, held", format!("{:.3}", measured.bits_per_key));
-    row("bits per key, wire", format!("{:.3}", measured.wire_bits_per_key));
+    let per_key = |bits: f64| show::per_key(Some(bits).filter(|bits| !bits.is_nan()));
+    row("bits per key, held", per_key(measured.bits_per_key));
+    row("bits per key, wire", per_key(measured.wire_bits_per_key));
     row(
         "blocks",
         format!(

@@ -83,13 +83,20 @@ impl Build {
     /// The keys to plan for: those that were said, or those that came, if they are more.
     fn planned(&self, lines: u64, hasher: Hasher, each: &mut Each) -> Result<u64> {
         let Some(said) = self.wanted.sizing.keys.filter(|&said| lines > said) else {
+            if lines == 0 && self.wanted.sizing.keys.is_none() {
+                show::note(
+                    &"no keys came; the filter is planned for 1 key: say --keys N if more are to \
+                      be added",
+                );
+            }
             return Ok(self.wanted.sizing.keys.unwrap_or(lines));
         };
         // Repeats take no room, and perhaps they were left out of what was said.
         let keys = distinct(hasher, each)?;
         if keys > said {
             show::note(&format_args!(
-                "{keys} keys came, more than --keys {said}; the filter is planned for all of them"
+                "{} keys came, more than --keys {said}; the filter is planned for all of them",
+                about(keys, said)
             ));
         }
         Ok(said.max(keys))
@@ -108,7 +115,8 @@ impl Build {
     fn build(&self, keys: u64, hasher: Hasher, each: &mut Each) -> Result<AnyFilter> {
         let (params, label) = (self.plan(keys)?, sizing::label(hasher, keys));
         if params.kind().can_insert() {
-            let mut filter = params.build(label)?;
+            let mut filter =
+                params.build(label).map_err(|error| self.wanted.sizing.refused(error))?;
             each(&mut |digests| Ok(filter.insert_many(digests)?))?;
             return Ok(filter);
         }
@@ -118,6 +126,7 @@ impl Build {
             all.extend(digests);
             Ok(())
         })?;
+        let _spinner = Progress::spinner("building");
         Ok(params.build_from(label, &all)?)
     }
 
@@ -138,6 +147,14 @@ impl Build {
             show::note(&format_args!("{}: {}{once}", kind.name(), best.reason));
             best
         };
+        let asked = self.wanted.sizing.rate_or(0.0);
+        if keys > 0 && plan.predicted.rate > USELESS && asked > USELESS {
+            bail!(
+                "a filter of rate {} is of no use; say a --rate of {} or less",
+                show::short_rate(asked),
+                show::short_rate(USELESS)
+            );
+        }
         if keys > 0 && plan.predicted.rate > USELESS {
             bail!(
                 "such a filter for {keys} keys would answer yes for {} of absent keys; give it \
@@ -146,5 +163,15 @@ impl Build {
             );
         }
         Ok(plan.params)
+    }
+}
+
+/// An estimate of more than `said` keys: in three digits, unless these are not more.
+fn about(keys: u64, said: u64) -> String {
+    let unit = 10_u64.pow(keys.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    let rounded = keys.saturating_add(unit / 2) / unit * unit;
+    match if rounded > said { rounded } else { keys } {
+        few @ ..1000 => few.to_string(),
+        many => format!("about {many}"),
     }
 }

@@ -163,7 +163,7 @@ impl Patch {
 fn load_delta(path: &Path) -> Result<Delta> {
     let bytes = store::bytes(path)?;
     let limits = store::limits(bytes.len() as u64);
-    Delta::decode(&bytes, limits).with_context(|| store::name(path))
+    Delta::decode(&bytes, limits).map_err(store::refused).with_context(|| store::name(path))
 }
 
 /// Facts of a file that holds a delta; `None` if it holds something else.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tamis::{Filter, Hasher, Kind, Plan};
 use tamis_exchange::squid::{CacheDigest, PageKey};
 
-use super::Outcome;
+use super::{Outcome, Reads};
 use crate::keys::Keys;
 use crate::progress::Progress;
 use crate::sizing::{Hashing, Sizing, label};
@@ -43,15 +43,15 @@ pub(crate) struct Digest {
 #[derive(Subcommand)]
 enum Action {
     /// Print the fields of a digest, and how often it is wrong
-    Info(Info),
+    Info(Reads<Info>),
     /// Print the URLs that are probably in a digest, or in a filter from `convert`
-    Check(Check),
+    Check(Reads<Check>),
     /// Write a digest of the pages with these URLs
     Build(Build),
     /// Build a filter of ours whose keys are Squid's: 16 bytes of MD5
     Convert(Convert),
     /// Publish the digests of this Squid, and serve it those of its peers
-    Agent(agent::Agent),
+    Agent(Reads<agent::Agent>),
 }
 
 #[derive(Args)]
@@ -128,11 +128,11 @@ struct Pages {
 impl Digest {
     pub(crate) fn run(self) -> Result<Outcome> {
         match self.action {
-            Action::Info(info) => info.run(),
-            Action::Check(check) => check.run(),
+            Action::Info(info) => info.limited().run(),
+            Action::Check(check) => check.limited().run(),
             Action::Build(build) => build.run(),
             Action::Convert(convert) => convert.run(),
-            Action::Agent(agent) => agent.run(),
+            Action::Agent(agent) => agent.limited().run(),
         }
     }
 }

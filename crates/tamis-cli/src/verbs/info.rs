@@ -44,38 +44,75 @@ struct Facts {
     /// Entries that found no regular place, for kinds that have an overflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     overflow: Option<u64>,
-    bits_per_key: f64,
+    /// `null` without keys.
+    bits_per_key: Option<f64>,
     file_bytes: u64,
-    wire_bits_per_key: f64,
+    wire_bits_per_key: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
 
 impl Info {
     pub(crate) fn run(self) -> Result<Outcome> {
-        for (number, path) in self.files.iter().enumerate() {
-            if self.files.len() > 1 && !self.json {
-                let gap = if number == 0 { "" } else { "\n" };
-                show::print(&format_args!("{gap}{}:", store::name(path)))?;
+        let several = self.files.len() > 1;
+        let (mut outcome, mut gap) = (Outcome::Fine, "");
+        for path in &self.files {
+            let name = store::name(path);
+            let facts = match Described::read(path) {
+                Ok(facts) => facts,
+                Err(error) => {
+                    show::complaint(&error);
+                    outcome = Outcome::Wrong;
+                    continue;
+                }
+            };
+            if self.json {
+                show::print_json(&Named { file: several.then_some(name), facts: &facts })?;
+                continue;
             }
-            self.print(path)?;
+            if several {
+                show::print(&format_args!("{gap}{name}:"))?;
+                gap = "\n";
+            }
+            match facts {
+                Described::Filter(facts) => facts.print()?,
+                Described::Delta(facts) => facts.print()?,
+            }
         }
-        Ok(Outcome::Fine)
+        Ok(outcome)
     }
+}
 
-    fn print(&self, path: &Path) -> Result<()> {
-        if let Some(delta) = diff::facts_of(path)? {
-            return if self.json { show::print_json(&delta) } else { delta.print() };
-        }
-        let facts = Facts::new(&store::load(path)?);
-        if self.json { show::print_json(&facts) } else { facts.print() }
+/// What one of several files is.
+#[derive(Serialize)]
+struct Named<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(flatten)]
+    facts: &'a Described,
+}
+
+/// What a file is.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Described {
+    Filter(Facts),
+    Delta(diff::Facts),
+}
+
+impl Described {
+    fn read(path: &Path) -> Result<Self> {
+        Ok(match diff::facts_of(path)? {
+            Some(delta) => Self::Delta(delta),
+            None => Self::Filter(Facts::new(&store::load(path)?)),
+        })
     }
 }
 
 impl Facts {
     fn new(Loaded { filter, file_bytes, .. }: &Loaded) -> Self {
-        // As in predictions: an empty filter is measured as if it held one key.
-        let per_key = |bits: u64| bits as f64 / filter.keys().max(1) as f64;
+        let keys = Some(filter.keys()).filter(|&keys| keys > 0);
+        let per_key = |bits: u64| keys.map(|keys| bits as f64 / keys as f64);
         Self {
             kind: filter.kind().name(),
             params: show::params(&filter.params()),
@@ -114,9 +151,9 @@ impl Facts {
             table.add_row(["overflow", &overflow.to_string()]);
         }
         table.add_rows([
-            ["bits per key", &format!("{:.3}", self.bits_per_key)],
+            ["bits per key", &show::per_key(self.bits_per_key)],
             ["file", &show::bytes(self.file_bytes)],
-            ["wire bits per key", &format!("{:.3}", self.wire_bits_per_key)],
+            ["wire bits per key", &show::per_key(self.wire_bits_per_key)],
             ["hash", self.hash],
             ["seed", &self.seed],
             ["content id", &self.content_id],

@@ -75,7 +75,8 @@ impl Inspect {
         let bytes = store::bytes(&self.filter)?;
         let bytes = bytes.as_slice();
         let header = store::header(bytes).with_context(|| store::name(&self.filter))?;
-        let decoded = AnyFilter::decode(bytes, store::limits(bytes.len() as u64));
+        let decoded =
+            AnyFilter::decode(bytes, store::limits(bytes.len() as u64)).map_err(store::refused);
         let facts = Facts {
             file_bytes: bytes.len(),
             header_bytes: header.encoded_len() as usize,
@@ -94,7 +95,7 @@ impl Inspect {
             }
         }
         if let Err(error) = decoded {
-            show::complaint(&anyhow::Error::new(error).context(store::name(&self.filter)));
+            show::complaint(&error.context(store::name(&self.filter)));
             return Ok(Outcome::Wrong);
         }
         Ok(Outcome::Fine)

@@ -18,6 +18,8 @@ mod inspect;
 mod man;
 mod map;
 mod merge;
+#[cfg(not(all(feature = "gate", feature = "parquet", feature = "reproduce")))]
+mod missing;
 mod pack;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -33,7 +35,7 @@ mod verify;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::{numbers, store};
 
@@ -61,6 +63,13 @@ Exit status: 0 if all went well, 1 if nothing matched or a key was absent, 2 on 
 pub(crate) struct Cli {
     #[command(subcommand)]
     verb: Verb,
+}
+
+// What reads filters or deltas. (A comment for the code alone: help is that of the verb.)
+#[derive(Args)]
+struct Reads<V: Args> {
+    #[command(flatten)]
+    verb: V,
 
     /// Most memory that reading a filter may take [default: 1GiB, or three times the file's size]
     ///
@@ -70,37 +79,54 @@ pub(crate) struct Cli {
     limit: Option<u64>,
 }
 
+impl<V: Args> Reads<V> {
+    /// The verb, after the limit has been set.
+    fn limited(self) -> V {
+        store::set_limit(self.limit);
+        self.verb
+    }
+}
+
 #[derive(Subcommand)]
 enum Verb {
     Build(build::Build),
-    Add(add::Add),
-    Remove(remove::Remove),
-    Check(check::Check),
-    Count(count::Count),
-    Map(map::Map),
-    Uniq(uniq::Uniq),
-    Info(info::Info),
-    Inspect(inspect::Inspect),
-    Merge(merge::Merge),
-    Pack(pack::Pack),
-    Unpack(pack::Unpack),
-    Diff(diff::Diff),
-    Patch(diff::Patch),
+    Add(Reads<add::Add>),
+    Remove(Reads<remove::Remove>),
+    Check(Reads<check::Check>),
+    Count(Reads<count::Count>),
+    Map(Reads<map::Map>),
+    Uniq(Reads<uniq::Uniq>),
+    Info(Reads<info::Info>),
+    Inspect(Reads<inspect::Inspect>),
+    Merge(Reads<merge::Merge>),
+    Pack(Reads<pack::Pack>),
+    Unpack(Reads<pack::Unpack>),
+    Diff(Reads<diff::Diff>),
+    Patch(Reads<diff::Patch>),
     Keygen(publish::Keygen),
-    Publish(publish::Publish),
-    Follow(follow::Follow),
+    Publish(Reads<publish::Publish>),
+    Follow(Reads<follow::Follow>),
     #[cfg(feature = "gate")]
-    Gate(gate::Gate),
+    Gate(Reads<gate::Gate>),
+    #[cfg(not(feature = "gate"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Gate(missing::Missing),
     Digest(digest::Digest),
     #[cfg(feature = "parquet")]
-    Parquet(parquet::Parquet),
+    Parquet(Reads<parquet::Parquet>),
+    #[cfg(not(feature = "parquet"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Parquet(missing::Missing),
     Server(server::Server),
-    Verify(verify::Verify),
+    Verify(Reads<verify::Verify>),
     Plan(plan::Plan),
     Bench(bench::Bench),
     Demo(demo::Demo),
     #[cfg(feature = "reproduce")]
     Reproduce(reproduce::Reproduce),
+    #[cfg(not(feature = "reproduce"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Reproduce(missing::Missing),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -108,37 +134,42 @@ enum Verb {
 impl Cli {
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<Outcome> {
-        store::set_limit(self.limit);
         match self.verb {
             Verb::Build(verb) => verb.run(),
-            Verb::Add(verb) => verb.run(),
-            Verb::Remove(verb) => verb.run(),
-            Verb::Check(verb) => verb.run(),
-            Verb::Count(verb) => verb.run(),
-            Verb::Map(verb) => verb.run(),
-            Verb::Uniq(verb) => verb.run(),
-            Verb::Info(verb) => verb.run(),
-            Verb::Inspect(verb) => verb.run(),
-            Verb::Merge(verb) => verb.run(),
-            Verb::Pack(verb) => verb.run(),
-            Verb::Unpack(verb) => verb.run(),
-            Verb::Diff(verb) => verb.run(),
-            Verb::Patch(verb) => verb.run(),
+            Verb::Add(verb) => verb.limited().run(),
+            Verb::Remove(verb) => verb.limited().run(),
+            Verb::Check(verb) => verb.limited().run(),
+            Verb::Count(verb) => verb.limited().run(),
+            Verb::Map(verb) => verb.limited().run(),
+            Verb::Uniq(verb) => verb.limited().run(),
+            Verb::Info(verb) => verb.limited().run(),
+            Verb::Inspect(verb) => verb.limited().run(),
+            Verb::Merge(verb) => verb.limited().run(),
+            Verb::Pack(verb) => verb.limited().run(),
+            Verb::Unpack(verb) => verb.limited().run(),
+            Verb::Diff(verb) => verb.limited().run(),
+            Verb::Patch(verb) => verb.limited().run(),
             Verb::Keygen(verb) => verb.run(),
-            Verb::Publish(verb) => verb.run(),
-            Verb::Follow(verb) => verb.run(),
+            Verb::Publish(verb) => verb.limited().run(),
+            Verb::Follow(verb) => verb.limited().run(),
             #[cfg(feature = "gate")]
-            Verb::Gate(verb) => verb.run(),
+            Verb::Gate(verb) => verb.limited().run(),
+            #[cfg(not(feature = "gate"))]
+            Verb::Gate(verb) => verb.refuse("gate"),
             Verb::Digest(verb) => verb.run(),
             #[cfg(feature = "parquet")]
-            Verb::Parquet(verb) => verb.run(),
+            Verb::Parquet(verb) => verb.limited().run(),
+            #[cfg(not(feature = "parquet"))]
+            Verb::Parquet(verb) => verb.refuse("parquet"),
             Verb::Server(verb) => verb.run(),
-            Verb::Verify(verb) => verb.run(),
+            Verb::Verify(verb) => verb.limited().run(),
             Verb::Plan(verb) => verb.run(),
             Verb::Bench(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
             #[cfg(feature = "reproduce")]
             Verb::Reproduce(verb) => verb.run(),
+            #[cfg(not(feature = "reproduce"))]
+            Verb::Reproduce(verb) => verb.refuse("reproduce"),
             Verb::Completions(verb) => verb.run(),
             Verb::Man(verb) => verb.run(),
         }

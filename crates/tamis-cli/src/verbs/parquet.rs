@@ -124,7 +124,7 @@ impl Import {
         };
         let (need, limit) = (blocks * BLOCK, store::limits(file_bytes).memory);
         if need > limit {
-            return Err(WireError::Limit { field: "numBytes", need, limit }.into());
+            return Err(store::refused(WireError::Limit { field: "numBytes", need, limit }));
         }
         let params = AnyParams::from_values(Kind::Blocked, &[blocks, BLOCK_BITS, HASHES])?;
         let mut label = Label::from(HASHER);

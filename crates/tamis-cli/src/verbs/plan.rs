@@ -27,6 +27,7 @@ use crate::wishes::Wanted;
 #[derive(Args)]
 #[command(
     mut_arg("num_keys", keys_must_be_said),
+    mut_arg("kind", |arg| arg.help("Kind of filter [default: all kinds]")),
     after_help = "\
 Examples:
   tamis plan --keys 10M --rate 0.1%
@@ -75,8 +76,9 @@ struct Candidate {
 #[derive(Serialize)]
 struct Predicted {
     rate: f64,
-    bits_per_key: f64,
-    wire_bits_per_key: f64,
+    /// `null` without keys.
+    bits_per_key: Option<f64>,
+    wire_bits_per_key: Option<f64>,
     blocks_per_insert: f64,
     blocks_per_hit: f64,
     blocks_per_miss: f64,
@@ -159,8 +161,8 @@ impl Candidate {
             params: show::params(params),
             predicted: Predicted {
                 rate: predicted.rate,
-                bits_per_key: predicted.bits_per_key,
-                wire_bits_per_key: predicted.wire_bits_per_key,
+                bits_per_key: Some(predicted.bits_per_key).filter(|_| keys > 0),
+                wire_bits_per_key: Some(predicted.wire_bits_per_key).filter(|_| keys > 0),
                 blocks_per_insert: predicted.blocks_per_insert,
                 blocks_per_hit: predicted.blocks_per_hit,
                 blocks_per_miss: predicted.blocks_per_miss,
@@ -190,8 +192,8 @@ fn print_table(candidates: &[Candidate]) -> Result<()> {
         let mut row = vec![
             (*kind).to_owned(),
             show::rate(predicted.rate),
-            format!("{:.3}", predicted.bits_per_key),
-            format!("{:.2}", predicted.wire_bits_per_key),
+            show::per_key(predicted.bits_per_key),
+            predicted.wire_bits_per_key.map_or("-".to_owned(), |bits| format!("{bits:.2}")),
             format!("{:.2}", predicted.blocks_per_insert),
             format!("{:.2}", predicted.blocks_per_hit),
             format!("{:.2}", predicted.blocks_per_miss),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
-use tamis::{Filter, Kind};
+use tamis::{Count, Digest, Filter, Kind};
 
 use super::Outcome;
 use super::add::Place;
@@ -42,31 +42,46 @@ struct Facts {
     lines: u64,
     removed: u64,
     absent: u64,
+    /// Whose counts are lost: they stay in.
+    saturated: u64,
 }
 
 impl Remove {
     pub(crate) fn run(self) -> Result<Outcome> {
         let (Loaded { mut filter, mode, .. }, target) = self.place.open(&self.keys)?;
         let (hasher, kind) = (filter.hasher(), filter.kind());
-        let remove =
-            filter.as_remove().with_context(|| cannot(kind, "remove keys", Kind::can_remove))?;
+        let cannot = || cannot(kind, "remove keys", Kind::can_remove);
+        filter.as_remove().with_context(cannot)?;
+        // Counts that can be lost.
+        let largest = filter.as_count().map(Count::max_count).filter(|&largest| largest < u64::MAX);
         let mut facts = Facts::default();
         let progress = Progress::quiet("removing", self.keys.size());
         self.keys.each_batch(hasher, progress, |batch| {
-            let removed = remove.remove_many(batch.digests);
-            facts.removed += removed;
+            let removed = filter.as_remove().with_context(cannot)?.remove_many(batch.digests);
             facts.absent += batch.digests.len() as u64 - removed;
+            let stays = |digest: &&Digest| filter.count_digest(**digest).is_none();
+            let saturated =
+                largest.map_or(0, |_| batch.digests.iter().filter(stays).count() as u64);
+            facts.saturated += saturated;
+            facts.removed += removed - saturated;
             Ok(ControlFlow::Continue(()))
         })?;
-        facts.lines = facts.removed + facts.absent;
+        facts.lines = facts.removed + facts.absent + facts.saturated;
         target.write(&filter, mode)?;
         if self.json {
             show::print_json(&facts)?;
         }
-        if facts.absent == 0 {
+        let Facts { lines, absent, saturated, .. } = facts;
+        if let Some(largest) = largest.filter(|_| saturated > 0) {
+            let which = if saturated == 1 { "line has" } else { "lines have" };
+            show::note(&format_args!(
+                "{saturated} {which} reached the largest count, {}, and cannot be removed any more",
+                largest + 1
+            ));
+        }
+        if absent == 0 {
             return Ok(Outcome::Fine);
         }
-        let Facts { lines, absent, .. } = facts;
         show::note(&format_args!("{absent} of {lines} lines were not in the filter"));
         Ok(Outcome::Nothing)
     }

@@ -16,7 +16,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use flate2::Crc;
 use tamis::{AnyFilter, AnyParams, Entry, Filter, Goal, Hasher, Kind, Label};
 
-use super::Outcome;
+use super::{Outcome, Reads};
 use crate::keys::{Batch, Keys};
 use crate::numbers;
 use crate::progress::Progress;
@@ -45,7 +45,7 @@ enum Verb {
     Add(Add),
     Check(Check),
     Merge(Merge),
-    Dump(Dump),
+    Dump(Reads<Dump>),
 }
 
 /// A name that shards can have: what is in braces says which node has a key.
@@ -155,7 +155,7 @@ impl Server {
             Verb::Add(verb) => verb.run(),
             Verb::Check(verb) => verb.run(),
             Verb::Merge(verb) => verb.run(),
-            Verb::Dump(verb) => verb.run(),
+            Verb::Dump(verb) => verb.limited().run(),
         }
     }
 }
@@ -372,7 +372,7 @@ impl Dump {
                     return Err(unexpected("TAMIS.DUMP"));
                 };
                 let table = AnyFilter::decode(&bytes, store::limits(bytes.len() as u64));
-                tables.push(table.with_context(|| key.clone())?);
+                tables.push(table.map_err(store::refused).with_context(|| key.clone())?);
             }
         }
         target.write(&joined(&tables)?, 0o666)?;

@@ -23,7 +23,9 @@ fn numbers_that_make_no_sense_are_refused() {
     folder.run(&["plan", "--keys", "1.5"]).refused(&["whole number"]);
     folder.run(&["plan", "--keys", "-5"]).refused(&["--keys", "not a whole number"]);
     folder.run(&["plan", "--keys", "2e19"]).refused(&["--keys", "more than 18446744073709551615"]);
-    folder.run(&["plan", "--keys", "1e19"]).refused(&["10000000000000000000 keys"]);
+    folder.run(&["plan", "--keys", "1e19"]).refused(&["10000000000000000000 keys are too many"]);
+    let none = ["plan", "--keys", "5", "--kind", "bloom", "--param", "hashes=0"];
+    folder.run(&none).refused(&["param hashes must be 1 to 64, not 0"]);
     folder.run(&["plan", "--keys", "-5M"]).refused(&["--keys", "not a whole number"]);
     folder.run(&["plan", "--keys", "5", "--memory", "-1k"]).refused(&["--memory", "whole number"]);
     folder.run(&["plan", "--keys", "5", "--seed", "-1"]).refused(&["--seed", "a seed is a number"]);
@@ -57,7 +59,7 @@ fn rates_out_of_all_proportion_are_refused() {
     let folder = Folder::new();
     let plan = |kind, rate| folder.run(&["plan", "--kind", kind, "--keys", "1M", "--rate", rate]);
     plan("blocked", "1e-11").refused(&["blocked: rate 1e-11", "out of all proportion", "or take"]);
-    plan("blocked-rank", "3e-9").refused(&["blocked-rank: rate 3e-9", "the nearest is 1.98"]);
+    plan("blocked-rank", "3e-9").refused(&["blocked-rank: rate 3e-9", "the nearest is 2e-8"]);
     plan("blocked-rank", "2e-8").ok();
 }
 
@@ -89,6 +91,8 @@ fn useless_filters_are_not_built() {
     let folder = Folder::new();
     let build = ["build", "--bits-per-key", "0.1", "-o", "f"];
     folder.feed(&build, numbers(100)).refused(&["100 keys", "% of absent keys", "--rate"]);
+    let build = ["build", "--rate", "0.6", "-o", "f"];
+    folder.feed(&build, numbers(100)).refused(&["rate 60%", "a --rate of 50% or less"]);
     folder.feed(&["build", "--keys", "0", "-o", "f"], numbers(100));
     assert_eq!(folder.json(&["info", "--json", "f"])["capacity"], 100);
 }
@@ -180,7 +184,7 @@ fn files_that_claim_much_are_refused_unless_the_limit_is_raised() {
     folder.ok(&["build", "--kind", "bloom", "--keys", "10M", "-o", "f", "keys"]);
     folder.ok(&["pack", "f", "-o", "p"]);
     assert!(folder.read("p").len() < 400 && folder.read("f").len() > 10_000_000);
-    let refusal = ["beyond the limit of 1048576", "raise it"];
+    let refusal = ["beyond the limit of 1048576", "raise --limit"];
     for verb in ["check", "info", "verify", "count"] {
         if verb != "count" {
             folder.run(&[verb, "--limit", "1MiB", "p"]).refused(&refusal);
@@ -190,9 +194,12 @@ fn files_that_claim_much_are_refused_unless_the_limit_is_raised() {
     folder.feed(&["info", "--limit", "1MiB", "-"], folder.read("f")).refused(&refusal);
     folder.ok(&["info", "--limit", "20MB", "p"]);
     folder.ok(&["info", "p"]);
-    folder.ok(&["--limit", "20MB", "info", "f"]);
-    for help in [folder.ok(&["--help"]), folder.ok(&["check", "-h"])] {
+    for verb in [&["check"][..], &["map", "get"], &["digest", "info"], &["uniq"], &["patch"]] {
+        let help = folder.ok(&[verb, &["-h"]].concat());
         assert!(help.contains("--limit") && help.contains("[default: 1GiB"), "{help}");
+    }
+    for verb in [&["plan"][..], &["build"], &["keygen"], &["digest", "build"], &["server", "add"]] {
+        assert!(!folder.ok(&[verb, &["-h"]].concat()).contains("--limit"), "{verb:?}");
     }
     assert!(folder.ok(&["check", "--help"]).contains("must not be changed"));
 }
@@ -206,27 +213,93 @@ fn what_is_not_a_filter_is_refused() {
     folder.write("start", b"\x89TAM");
     folder.ok(&["build", "-o", "f", "keys"]);
     let cut = folder.read("f");
+    let len = cut.len();
+    let cut_off = |file| format!("{file}: the file is cut off: {} bytes of {len}", len - 1);
     folder.write("cut", &cut[..cut.len() - 1]);
     for verb in ["check", "info", "inspect", "add", "verify", "remove", "count"] {
-        folder.run(&[verb, "keys"]).refused(&["keys: magic", "not a tamis file"]);
-        folder.run(&[verb, "empty"]).refused(&["empty: magic", "not a tamis file"]);
-        folder.run(&[verb, "short"]).refused(&["short: magic", "not a tamis file"]);
-        folder.run(&[verb, "start"]).refused(&["start: header: needs 48 bytes"]);
+        folder.run(&[verb, "keys"]).refused(&["keys: not a tamis file"]);
+        folder.run(&[verb, "empty"]).refused(&["empty: not a tamis file"]);
+        folder.run(&[verb, "short"]).refused(&["short: not a tamis file"]);
+        folder
+            .run(&[verb, "start"])
+            .refused(&["start: the file is cut off after 4 bytes, in the header"]);
         if verb != "inspect" {
-            folder.run(&[verb, "cut"]).refused(&["cut: sections"]);
+            folder.run(&[verb, "cut"]).refused(&[&cut_off("cut")]);
         }
         folder.run(&[verb, "missing"]).refused(&["missing: No such file"]);
     }
-    folder.run(&["check", "--mmap", "cut"]).refused(&["cut: sections"]);
-    folder.run(&["check", "--mmap", "empty"]).refused(&["empty: magic"]);
-    folder.feed(&["info", "-"], "a\n").refused(&["stdin: magic", "not a tamis file"]);
-    folder.feed(&["info", "-"], "").refused(&["stdin: magic", "not a tamis file"]);
-    folder.feed(&["info", "-"], &cut[..60]).refused(&["stdin: header: needs 112 bytes"]);
-    folder.feed(&["info", "-"], &cut[..cut.len() - 1]).refused(&["stdin: sections"]);
-    folder.feed(&["info", "-"], [&cut[..], b"\n"].concat()).refused(&["stdin: end"]);
+    folder.run(&["check", "--mmap", "cut"]).refused(&[&cut_off("cut")]);
+    folder.run(&["check", "--mmap", "empty"]).refused(&["empty: not a tamis file"]);
+    folder.feed(&["info", "-"], "a\n").refused(&["stdin: not a tamis file"]);
+    folder.feed(&["info", "-"], "").refused(&["stdin: not a tamis file"]);
+    folder
+        .feed(&["info", "-"], &cut[..60])
+        .refused(&["stdin: the file is cut off after 60 bytes, in the header"]);
+    folder.feed(&["info", "-"], &cut[..cut.len() - 1]).refused(&[&cut_off("stdin")]);
+    folder
+        .feed(&["info", "-"], [&cut[..], b"\n"].concat())
+        .refused(&["stdin: 1 byte too many at the end"]);
     let mut damaged = cut.clone();
     damaged[80] ^= 1; // in the section table, so that nothing there can be trusted
     folder.feed(&["info", "-"], damaged).refused(&["stdin: header: checksum"]);
+}
+
+#[test]
+fn a_compressed_filter_is_called_so() {
+    let folder = Folder::new();
+    for (format, magic) in [
+        ("gzip", &b"\x1f\x8b\x08\0"[..]),
+        ("zstd", b"\x28\xb5\x2f\xfd"),
+        ("bzip2", b"BZh9"),
+        ("xz", b"\xfd7zXZ\0"),
+    ] {
+        folder.write("f", magic);
+        let words = format!("compressed with {format}; unpack it first");
+        folder.run(&["info", "f"]).refused(&["f: ", &words]);
+        folder.run(&["check", "--mmap", "f"]).refused(&["f: ", &words]);
+        folder.feed(&["check", "-", "f"], magic).refused(&["stdin: ", &words]);
+    }
+}
+
+#[test]
+fn deltas_and_filters_are_told_apart() {
+    let folder = Folder::new();
+    for (name, keys) in [("old", 10), ("new", 20)] {
+        folder.feed(&["build", "--keys", "20", "-o", name], numbers(keys)).ok();
+    }
+    folder.ok(&["diff", "old", "new", "-o", "d"]);
+    let delta = "d: this is a delta, not a filter; apply it with tamis patch";
+    folder.run(&["check", "d"]).refused(&[delta]);
+    folder.run(&["patch", "old", "new"]).refused(&["new: this is a filter, not a delta"]);
+}
+
+#[test]
+fn a_line_that_is_no_integer_is_named() {
+    let folder = Folder::new();
+    folder.feed(&["build", "--integers", "--keys", "9", "-o", "f"], "1\n2\n").ok();
+    let add = ["add", "--integers", "f"];
+    folder.feed(&add, "1\nx\n").refused(&["stdin, line 2: 'x' is no integer"]);
+    folder.feed(&add, numbers(3000) + "y\n").refused(&["stdin, line 3001: 'y'"]);
+    let csv = [&add[..], &["--csv", "n"]].concat();
+    folder.feed(&csv, "n\n1\nx\n").refused(&["stdin, record 2: 'x'"]);
+}
+
+#[test]
+#[cfg(not(all(feature = "gate", feature = "parquet")))]
+fn verbs_that_were_left_out_say_how_to_get_them() {
+    let folder = Folder::new();
+    for verb in ["gate", "parquet"] {
+        let words = [
+            &format!("built without {verb}")[..],
+            &format!("cargo install --path crates/tamis-cli --features {verb}"),
+        ];
+        for args in [&[verb][..], &[verb, "--help"], &[verb, "--origin", "x", "import", "-o", "f"]]
+        {
+            folder.run(args).refused(&words);
+        }
+        assert!(!folder.ok(&["--help"]).contains(&format!("  {verb} ")));
+    }
+    folder.run(&["check", "f", "--parquet", "x"]).refused(&["--path crates/tamis-cli"]);
 }
 
 #[test]
@@ -249,7 +322,9 @@ fn a_filter_that_cannot_be_allocated_is_refused() {
     let folder = Folder::new();
     // Beyond the address space, so that no system promises the memory.
     let huge = ["--kind", "counting", "--param", "width=16", "--memory", "500T", "--keys", "1"];
-    folder.run(&[&["build", "-o", "f"], &huge[..]].concat()).refused(&["cannot allocate"]);
+    folder
+        .run(&[&["build", "-o", "f"], &huge[..]].concat())
+        .refused(&["cannot allocate", "--memory"]);
 }
 
 #[test]
@@ -258,9 +333,9 @@ fn an_endless_stream_is_refused_in_little_memory() {
     folder.write("keys", numbers(100));
     folder.ok(&["build", "-o", "f", "keys"]);
     for (command, words) in [
-        ("yes | \"$0\" info -", "stdin: magic"),
-        ("\"$0\" info /dev/zero", "/dev/zero: magic"),
-        ("(cat f; yes) | \"$0\" inspect -", "stdin: end"),
+        ("yes | \"$0\" info -", "stdin: not a tamis file"),
+        ("\"$0\" info /dev/zero", "/dev/zero: not a tamis file"),
+        ("(cat f; yes) | \"$0\" inspect -", "stdin: 1 byte too many"),
         // A line without an end.
         ("\"$0\" check --force f /dev/zero", "cannot read /dev/zero: a line is longer than"),
     ] {

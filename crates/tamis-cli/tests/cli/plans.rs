@@ -39,6 +39,32 @@ fn plan_keeps_its_contract() {
 }
 
 #[test]
+fn estimates_are_called_so() {
+    let folder = Folder::new();
+    let build = |said, keys| {
+        let run = folder.feed(&["build", "--keys", said, "-o", "f"], numbers(keys));
+        assert_eq!(run.code, Some(0));
+        run.stderr
+    };
+    assert!(build("1000", 200_000).contains("about 200000 keys came, more than --keys 1000"));
+    assert!(build("1000", 1001).contains("about 1001 keys came"));
+    assert!(build("10", 11).contains("tamis: 11 keys came"));
+}
+
+#[test]
+fn without_keys_there_are_no_bits_per_key() {
+    let folder = Folder::new();
+    let plan = folder.json(&["plan", "--keys", "0", "--kind", "bloom", "--json"]);
+    assert!(plan["predicted"]["bits_per_key"].is_null());
+    let bench = ["bench", "--keys", "0", "--kind", "bloom", "--queries", "1k"];
+    assert!(folder.json(&[&bench[..], &["--json"]].concat())["bits_per_key"].is_null());
+    let text = folder.ok(&bench);
+    assert!(
+        text.lines().any(|line| line.starts_with("bits per key, held") && line.ends_with(" -"))
+    );
+}
+
+#[test]
 fn plans_keep_to_needs_and_limits() {
     let folder = Folder::new();
     let goal = ["plan", "--keys", "100k", "--rate", "0.1%", "--json"];

@@ -282,12 +282,12 @@ fn hostile_bytes_are_refused_by_name() {
     };
     for (at, value, word) in [
         (32, 59, "keys: 59"),
-        (48, 0, "universe = 0"),
+        (48, 0, "param universe must be 135"),
         (48, 1 << 20, "universe"),
         (48, 105 << 20, "another universe"),
-        (56, 0, "lifetime = 0"),
-        (64, 0, "steps = 0"),
-        (64, 65, "steps = 65"),
+        (56, 0, "lifetime must be 1 or more, not 0"),
+        (64, 0, "steps must be 1 to 64, not 0"),
+        (64, 65, "steps must be 1 to 64, not 65"),
         (80, 0x0103, "section role"),
         (80, 0x0105, "section role"),
         (80, 1 << 56 | 0x0100, "section reserved"),

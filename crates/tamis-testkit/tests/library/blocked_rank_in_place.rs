@@ -249,7 +249,7 @@ fn a_layout_that_lies_is_refused_by_name() {
         ("block", 65536),
     ] {
         let said = refusal(name, value);
-        let wanted = format!("params: parameter {name} = ");
+        let wanted = format!("param {name} must be ");
         assert!(said.starts_with(&wanted), "{name} as {value}: {said}");
     }
     let said = refusal("third_blocks", held("third_blocks") + 1);

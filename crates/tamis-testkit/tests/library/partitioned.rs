@@ -422,14 +422,20 @@ fn fixed_params_are_kept() {
     let params = plan(rate, &all).unwrap();
     assert_eq!(params.named()[1], ("segments", 1));
     let refusal = |size, fixed: &[(&str, u64)]| plan(size, fixed).unwrap_err().to_string();
-    assert!(refusal(rate, &[("bits", 20_000)]).starts_with("partitioned: rate 1e-2 cannot"));
-    assert!(refusal(rate, &[("bits", 0)]).contains("bits = 0"));
-    assert!(refusal(rate, &[("hashes", 65)]).contains("hashes = 65"));
-    assert!(refusal(rate, &[("candidates", 4), ("hashes", 5)]).contains("hashes = 5"));
+    assert!(refusal(rate, &[("bits", 20_000)]).starts_with("partitioned: rate 0.01 cannot"));
+    assert!(refusal(rate, &[("bits", 0)]).starts_with("param bits must be "));
+    assert!(refusal(rate, &[("hashes", 65)]).starts_with("param hashes must be "));
+    assert!(
+        refusal(rate, &[("candidates", 4), ("hashes", 5)]).starts_with("param hashes must be ")
+    );
     assert!(refusal(Size::BitsPerKey(5.0), &[("bits", 190_000)]).contains("at most"));
-    assert!(refusal(rate, &[("segments", 0)]).contains("segments = 0"));
-    assert!(refusal(rate, &[("segments", 7), ("groups", 10)]).contains("segments = 7"));
-    assert!(refusal(Size::Rate(1e-30), &[]).ends_with("the nearest is 1.0842021724855044e-15"));
+    assert!(refusal(rate, &[("segments", 0)]).starts_with("param segments must be "));
+    assert!(
+        refusal(rate, &[("segments", 7), ("groups", 10)]).starts_with("param segments must be ")
+    );
+    assert!(
+        refusal(Size::Rate(1e-30), &[]).ends_with("the nearest is 1.1e-15 (digests have 64 bits)")
+    );
     assert!(refusal(rate, &[("blocks", 5)]).contains("no param blocks"));
     // For this many keys there is no time to try candidates: the nearest rate is that of a plain
     // filter.

@@ -192,14 +192,14 @@ fn hostile_params_and_content_are_refused_by_name() {
     let named = "0, or a multiple of 64 from 128 to 2^40";
     assert_eq!(
         refused(&[0, 128, 0, 0, 0]),
-        "parameter columns = 0: 1 to 2^22, which are 64 columns"
+        "param columns must be 1 to 2^22, which are 64 columns, not 0"
     );
-    assert!(refused(&[(64 << 16) + 1, 128, 0, 0, 0]).starts_with("parameter columns"));
-    assert_eq!(refused(&[1, 64, 0, 0, 0]), format!("parameter rows = 64: {named}"));
-    assert_eq!(refused(&[1, 0, 130, 0, 0]), format!("parameter second = 130: {named}"));
+    assert!(refused(&[(64 << 16) + 1, 128, 0, 0, 0]).starts_with("param columns"));
+    assert_eq!(refused(&[1, 64, 0, 0, 0]), format!("param rows must be {named}, not 64"));
+    assert_eq!(refused(&[1, 0, 130, 0, 0]), format!("param second must be {named}, not 130"));
     let most = (1_u64 << 40) + 64;
-    assert_eq!(refused(&[1, 0, 0, most, 0]), format!("parameter third = {most}: {named}"));
-    assert!(refused(&[1, 0, 0, 0, 1 << 41]).starts_with("parameter listed"));
+    assert_eq!(refused(&[1, 0, 0, most, 0]), format!("param third must be {named}, not {most}"));
+    assert!(refused(&[1, 0, 0, 0, 1 << 41]).starts_with("param listed"));
 
     let file = |params: &[u64], words: &[u64]| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -145,9 +145,9 @@ schemes! {
     Mht BalancedMht Counter false 4 "1 to 4" "Choices in subtables."
         "as blocked, but full blocks send keys on to smaller tables: most lookups read one block"
     Popcount BalancedPopcount Ones false 4 "1 to 4" "As MHT, limited by set bits."
-        "as balanced-mht, with blocks limited by their set bits: the least memory of these"
+        "as balanced-mht, but a block is full when enough of its bits are set: for low rates"
     TwoChoice BalancedTwoChoice Least true 2 "1 or 2" "The emptier one of two blocks."
-        "the emptier of two blocks; two cache lines a lookup, no list"
+        "a key goes to the emptier of two blocks; a lookup reads two at most, and there is no list"
 }
 
 /// A blocked filter with a list for the keys of its fullest blocks; see [the module](self).

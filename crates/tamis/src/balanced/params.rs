@@ -174,25 +174,25 @@ impl<S: Scheme> Params for BalancedParams<S> {
         let fits = u64::from(choices) <= blocks;
         require(fits, "choices", choices, "at most one for each block")?;
         let ratio = if choices == 1 || S::SHARED {
-            check(4, 0, "0: there is one table")?
+            check(4, 0, "0, because there is one table")?
         } else {
             check(4, ONE, "0 to 2^32")?
         };
         let threshold = match S::RULE {
             Rule::Counter => check(5, MAX_THRESHOLD.into(), "0 to 1022 keys")?,
             Rule::Ones => check(5, block.into(), "at most the bits of a block")?,
-            Rule::Least => check(5, 0, "0: there is none")?,
+            Rule::Least => check(5, 0, "0, because there is none")?,
         } as u32;
         let coin = match S::RULE {
             Rule::Counter => check(6, ONE, "0 to 2^32")?,
-            Rule::Ones | Rule::Least => check(6, 0, "0: there is none")?,
+            Rule::Ones | Rule::Least => check(6, 0, "0, because there is none")?,
         };
         let list = match S::RULE {
-            Rule::Least => check(7, 0, "0: there is none")?,
+            Rule::Least => check(7, 0, "0, because there is none")?,
             Rule::Counter | Rule::Ones => check(7, MAX_LIST, "at most 2^40 entries")?,
         };
         let policy = match S::RULE {
-            Rule::Least => check(8, 0, "0: there is no list")?,
+            Rule::Least => check(8, 0, "0, because there is no list")?,
             Rule::Counter | Rule::Ones => check(8, 2, "0 (grow), 1 (error) or 2 (force)")?,
         };
         let policy = [Policy::Grow, Policy::Error, Policy::Force][policy as usize];

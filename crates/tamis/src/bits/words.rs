@@ -16,7 +16,9 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// The memory for a structure could not be allocated; nothing was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot allocate {bytes} bytes for the filter; ask for fewer keys or a higher rate")]
+#[error(
+    "cannot allocate {bytes} bytes for the filter; ask for fewer keys, a higher rate or less memory"
+)]
 pub struct OutOfMemory {
     /// How many bytes were asked for.
     pub bytes: u64,

@@ -63,7 +63,7 @@ impl identities::Table for MapTable {
         &[Operation::Insert, Operation::Remove, Operation::Merge, Operation::Grow];
     const VALUES: Option<&'static str> = Some("value");
     const REASON: &'static str =
-        "a small value for every key, one cache line a lookup, and keys can be removed";
+        "a small value for every key; keys can be removed, and most lookups read one block";
     const MARGINS: [f64; 2] = Table::MARGINS;
     const TRIMS: bool = Table::TRIMS;
     type Params = BlockedMapParams;

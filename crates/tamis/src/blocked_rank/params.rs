@@ -91,9 +91,9 @@ impl Level {
         let level = level.checked(MAX_WIDTH)?;
         let own = level.fingerprint - level.value;
         let is_wide = level.fingerprint >= self.fingerprint;
-        require(is_wide, "fingerprint", own, "not narrower than in front")?;
+        require(is_wide, "fingerprint", own, "no narrower than in front")?;
         let is_enough = level.universe() >= self.universe();
-        require(is_enough, "blocks", level.blocks, "as many identities as in front")?;
+        require(is_enough, "blocks", level.blocks, "enough for as many identities as in front")?;
         Ok(level)
     }
 

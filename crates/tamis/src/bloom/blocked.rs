@@ -111,7 +111,8 @@ impl Stored for BlockedBloom {
     const KIND: Kind = Kind::Blocked;
     type Params = BlockedParams;
     const CAN: &'static [Operation] = &[Operation::Insert, Operation::Merge];
-    const REASON: &'static str = "one cache line a lookup, for somewhat more memory than bloom";
+    const REASON: &'static str =
+        "one cache line a lookup; the quickest kind where keys are only inserted";
 
     fn least(goal: &Goal) -> Result<BlockedParams, PlanError> {
         model::plan_blocked(goal)

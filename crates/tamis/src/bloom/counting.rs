@@ -204,7 +204,7 @@ impl Stored for CountingBloom {
     const CAN: &'static [Operation] =
         &[Operation::Insert, Operation::Remove, Operation::Count, Operation::Merge];
     const REASON: &'static str =
-        "keys can be removed and counted, for four times the memory of bloom";
+        "a counter for every bit of bloom, so that keys can be removed and counted";
     const POSITION_BITS: f64 = 4.0;
 
     fn least(goal: &Goal) -> Result<CountingParams, PlanError> {

@@ -169,7 +169,7 @@ impl Stored for Bloom {
     type Params = BloomParams;
     const CAN: &'static [Operation] = &[Operation::Insert, Operation::Merge];
     const REASON: &'static str =
-        "the least memory of the Bloom kinds; a lookup that hits reads k cache lines";
+        "one array of bits, keys are only inserted; a hit reads up to k cache lines";
 
     fn least(goal: &Goal) -> Result<BloomParams, PlanError> {
         model::plan_bloom(goal)

@@ -149,7 +149,7 @@ impl Stored for CompressedBloom {
     const KIND: Kind = Kind::Compressed;
     type Params = CompressedParams;
     const CAN: &'static [Operation] = &[];
-    const REASON: &'static str = "the least memory for a thousand keys or fewer below 0.4%, built once; an answer takes three cache misses";
+    const REASON: &'static str = "built once; the least memory for 500 to 1,000 keys at 0.1% and below; an answer takes three cache misses for each hash function";
 
     /// There is one hash function unless the goal fixes another number, because one takes the
     /// least memory at any rate.

@@ -197,7 +197,7 @@ impl Stored for PartitionedBloom {
     const KIND: Kind = Kind::Partitioned;
     type Params = PartitionedParams;
     const CAN: &'static [Operation] = &[];
-    const REASON: &'static str = "the least memory for a thousand keys or fewer above 0.4%, built once in half a minute for a million";
+    const REASON: &'static str = "built once, a million keys in half a minute; the least memory for 500 to 1,000 keys from 0.3% to 5%";
 
     fn least(goal: &Goal) -> Result<PartitionedParams, PlanError> {
         plan(goal)

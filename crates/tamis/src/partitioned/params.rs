@@ -42,7 +42,12 @@ impl PartitionedParams {
         require(divides, "segments", segments, "a divisor of the groups")?;
         // (The product is below 2^46, because there are no more groups than 2^40.)
         let fits = segments == 1 || bits.is_multiple_of(segments * 64);
-        require(fits, "segments", segments, "bits in equal parts of whole words")?;
+        require(
+            fits,
+            "segments",
+            segments,
+            "a number that cuts the bits into equal parts of whole words",
+        )?;
         let fits = (1..=MAX_CANDIDATES).contains(&candidates);
         require(fits, "candidates", candidates, "1 to 2^20")?;
         let fits = (1..=MAX_HASHES.min(candidates)).contains(&hashes);
@@ -68,7 +73,7 @@ impl PartitionedParams {
             let expected = "2 to 2^32 in a segment with family = 1, which is CRC-32";
             require((2..=1 << 32).contains(&bits), "bits", self.bits, expected)?;
             let fits = !bits.is_power_of_two() && bits.trailing_zeros() <= 6;
-            let expected = "in a segment no power of two, nor a multiple of 128, with family = 1, which is CRC-32";
+            let expected = "no power of two in a segment, nor a multiple of 128, with family = 1, which is CRC-32";
             require(fits, "bits", self.bits, expected)?;
         }
         Ok(Self { partition, family, ..self })

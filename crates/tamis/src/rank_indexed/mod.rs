@@ -133,13 +133,13 @@ macro_rules! variants {
 // when to take it.
 variants! {
     Multiset RankIndexed Multiset 0 [Remove Count] "Every insertion takes a cell."
-        "less memory than bloom below 0.25%, and keys can be removed and counted"
+        "packed buckets; keys can be removed and counted"
     Distinct RankSet Set 0 [] "Equal identities share a cell."
-        "as rank-indexed, with equal identities stored once; keys cannot be removed"
+        "packed buckets where equal identities are stored once; keys cannot be removed"
     Counters RankCounting Counting 2 [Remove Count] "A cell counts up to four."
-        "as rank-indexed, for keys that come often: a cell counts up to four"
+        "packed buckets for keys that come often: a cell counts up to four; keys can be removed"
     Values RankMap Map 8 [Remove] "A cell carries a value."
-        "as rank-indexed, with a small value for every key"
+        "packed buckets with a small value for every key; keys can be removed"
 }
 
 impl Removes for Table<Multiset> {}

@@ -45,13 +45,18 @@ impl RankParams {
         let expected = "at most an extension for each bucket of a group";
         require(second <= most, "second", second, expected)?;
         let fits = third <= most && (third == 0 || second > 0);
-        require(fits, "third", third, "as those of level 2, and none without them")?;
+        require(fits, "third", third, "as many as those of level 2 may be, and 0 without them")?;
         let levels = [("level2", level2, second), ("level3", level3, third)];
         let mut cells = u64::from(level1);
         for (name, level, extensions) in levels {
             cells += u64::from(level);
             let fits = (level == 0) == (extensions == 0) && cells <= MAX_CELLS;
-            require(fits, name, level, "cells if there are extensions, 4098 with all below")?;
+            require(
+                fits,
+                name,
+                level,
+                "above 0 if there are extensions, and at most 4098 with all below",
+            )?;
         }
         Ok(Self { layout, capacity })
     }

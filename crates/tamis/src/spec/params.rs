@@ -53,7 +53,7 @@ pub(crate) use params;
 /// `values` as an array of `N`, the number of params of a kind. This is the one place where their
 /// number is checked.
 pub(crate) fn as_stored<const N: usize>(values: &[u64]) -> Result<[u64; N], InvalidParam> {
-    let expected = "as many values as the kind has params";
+    let expected = "as many as the kind has";
     let refused = InvalidParam { name: "params", value: values.len() as u64, expected };
     values.try_into().map_err(|_| refused)
 }
@@ -77,7 +77,7 @@ pub(crate) fn require(
 
 /// A param has a value with which no filter can be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("parameter {name} = {value}: {expected}")]
+#[error("param {name} must be {expected}, not {value}")]
 #[non_exhaustive]
 pub struct InvalidParam {
     /// The name of the param.

@@ -1,7 +1,9 @@
 //! Why a goal cannot be planned for.
 
+use alloc::format;
 use alloc::string::String;
 
+use super::proportion::two_digits_up;
 use super::{InvalidParam, Limited};
 
 /// Why a goal cannot be planned for.
@@ -15,7 +17,7 @@ pub enum PlanError {
         rate: f64,
     },
     /// The bits per key make no sense.
-    #[error("{bits} bits per key are not between 0 and 4096")]
+    #[error("bits per key must be above 0 and at most 4096; {bits} was given")]
     BitsPerKey {
         /// The bits asked for.
         bits: f64,
@@ -42,7 +44,8 @@ pub enum PlanError {
     },
     /// Not even the largest filter of this kind reaches the rate.
     #[error(
-        "{kind}: rate {asked:e} cannot be reached with {keys} keys; the nearest is {nearest:e}"
+        "{kind}: rate {} cannot be reached with {keys} keys; the nearest is {}{}",
+        shown(*asked), shown(two_digits_up(*nearest)), cause(*asked, *nearest, *keys)
     )]
     Unreachable {
         /// The kind.
@@ -54,9 +57,22 @@ pub enum PlanError {
         /// The lowest rate that can be had.
         nearest: f64,
     },
+    /// Not even the largest filter of this kind takes as many keys at this rate.
+    #[error("{kind}: {keys} keys are too many for rate {}; it takes {most:e} at most", shown(*asked))]
+    TooManyKeys {
+        /// The kind.
+        kind: &'static str,
+        /// The rate asked for.
+        asked: f64,
+        /// The keys asked for.
+        keys: u64,
+        /// The most keys that it takes at this rate, or somewhat fewer.
+        most: u64,
+    },
     /// For this rate the kind would take memory out of all proportion.
     #[error(
-        "{kind}: rate {asked:e} would take {bits:.0} bits per key, which is out of all proportion; ask for {nearest:e} or more{instead}"
+        "{kind}: rate {} would take {bits:.0} bits per key, which is out of all proportion; ask for {} or more{instead}",
+        shown(*asked), shown(*nearest)
     )]
     OutOfProportion {
         /// The kind.
@@ -119,7 +135,7 @@ pub enum PlanError {
     },
     /// No filter keeps within a limit.
     #[error(
-        "at most {} {} cannot be had{beside}; the nearest is {} ({kind})",
+        "at most {} {} cannot be had{beside}; the nearest is {} ({kind}, with its margin)",
         limited.write(*asked), limited.name(), limited.write(*nearest)
     )]
     Limit {
@@ -127,7 +143,7 @@ pub enum PlanError {
         limited: Limited,
         /// The limit.
         asked: f64,
-        /// The least with which there is a filter, rounded up.
+        /// The least with which there is a filter, with the margin of a promise, rounded up.
         nearest: f64,
         /// The kind that would do it.
         kind: &'static str,
@@ -156,4 +172,20 @@ pub enum PlanError {
     /// The planned filter does not fit into memory.
     #[error(transparent)]
     OutOfMemory(#[from] crate::bits::OutOfMemory),
+}
+
+/// A rate as people write it.
+fn shown(rate: f64) -> String {
+    if rate >= 0.001 { format!("{rate}") } else { format!("{rate:e}") }
+}
+
+/// Why no rate below `nearest` can be had, where every kind has this reason.
+fn cause(asked: f64, nearest: f64, keys: u64) -> &'static str {
+    /// 2^59: some kinds cannot use all 64 bits of a digest.
+    const NEARLY_ALL: f64 = (1_u64 << 59) as f64;
+    if asked < nearest && nearest * NEARLY_ALL <= keys as f64 {
+        " (digests have 64 bits)"
+    } else {
+        ""
+    }
 }

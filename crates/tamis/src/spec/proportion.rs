@@ -23,9 +23,80 @@ pub(crate) fn fits(bits: f64, keys: u64, rate: f64, width: f64) -> bool {
     bits * keys as f64 <= each * keys as f64 + FEW_KEYS_BITS
 }
 
-/// The plan for `goal`. If its memory is out of proportion, the error names the nearest rate for
-/// which it is not. Goals that fix params are planned as they are.
+/// Rates that are tried, each a twentieth above the one before, until one can be had.
+const TRIES: u32 = 20;
+
+/// The plan for `goal`. If its memory is out of proportion, or it cannot be reached, the error
+/// names the nearest rate that can be had. Goals that fix params are planned as they are.
 pub(crate) fn in_proportion<P>(
+    kind: Kind,
+    width: f64,
+    goal: &Goal,
+    plan: impl Fn(&Goal) -> Result<P, PlanError>,
+    bits_per_key: impl Fn(&P) -> f64,
+) -> Result<P, PlanError> {
+    let checked = |goal: &Goal| checked(kind, width, goal, &plan, &bits_per_key);
+    let refused = match checked(goal) {
+        Ok(planned) => return Ok(planned),
+        Err(refused) => refused,
+    };
+    if let Some(asked) = goal.asked_rate()
+        && goal.fixed.is_empty()
+        && has_too_many_keys(&refused)
+    {
+        let (kind, keys) = (kind.name(), goal.sized_keys());
+        let most = most_keys(keys, |keys| checked(&Goal { keys, ..goal.clone() }).is_ok());
+        return Err(most.map_or(refused, |most| PlanError::TooManyKeys {
+            kind,
+            asked,
+            keys,
+            most,
+        }));
+    }
+    let PlanError::Unreachable { kind, asked, keys, nearest } = refused else {
+        return Err(refused);
+    };
+    let mut rate = two_digits_up(nearest);
+    for _ in 0..TRIES {
+        match checked(&Goal { size: Size::Rate(rate), ..goal.clone() }) {
+            Err(PlanError::OutOfProportion { nearest, .. }) => rate = nearest,
+            Err(PlanError::Unreachable { .. }) => {
+                rate = two_digits_up(1.05 * rate);
+                continue;
+            }
+            _ => {}
+        }
+        return Err(PlanError::Unreachable { kind, asked, keys, nearest: rate });
+    }
+    Err(PlanError::Unreachable { kind, asked, keys, nearest })
+}
+
+/// Whether a goal that fixes no params was refused because no filter takes as many keys: there is
+/// not even a common rate, or the params would be out of range.
+fn has_too_many_keys(refused: &PlanError) -> bool {
+    match *refused {
+        PlanError::Unreachable { asked, nearest, .. } => nearest > COMMON || nearest <= asked,
+        PlanError::Param(_) => true,
+        _ => false,
+    }
+}
+
+/// The most keys, in two digits, for which there is a plan; `None` if there is none for one key.
+fn most_keys(keys: u64, planned: impl Fn(u64) -> bool) -> Option<u64> {
+    // Halves the interval between the logarithms ten times: to a twentieth of the number.
+    let (mut low, mut high) = (0.0, libm::log(keys as f64));
+    for _ in 0..10 {
+        let middle = 0.5 * (low + high);
+        if planned(libm::exp(middle) as u64) { low = middle } else { high = middle }
+    }
+    let most = libm::exp(low);
+    let unit = libm::pow(10.0, libm::floor(libm::log10(most)) - 1.0).max(1.0);
+    let most = (libm::floor(most / unit) * unit) as u64;
+    planned(most).then_some(most)
+}
+
+/// The plan for `goal`, or the error that its memory is out of proportion.
+fn checked<P>(
     kind: Kind,
     width: f64,
     goal: &Goal,
@@ -63,7 +134,7 @@ pub(crate) fn in_proportion<P>(
 }
 
 /// The next number above `rate` that has two digits.
-fn two_digits_up(rate: f64) -> f64 {
+pub(super) fn two_digits_up(rate: f64) -> f64 {
     let unit = libm::pow(10.0, libm::floor(libm::log10(rate)) - 1.0);
     let digits = libm::ceil(rate / unit - 1e-9);
     // Printing and parsing gives the number that a person would write.

@@ -1,5 +1,6 @@
 //! The memory that reading may take, and why bytes are refused.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::{Invalid, InvalidParam};
@@ -47,25 +48,25 @@ impl Limits {
     pub const NONE: Self = Self { memory: u64::MAX };
 }
 
-/// Why bytes were refused. Every case names the field of the format that is wrong.
+/// Why bytes were refused. Damage is told with the field of the format that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
     /// The input does not start as the format does.
-    #[error("magic: this is not a tamis file")]
+    #[error("not a tamis file")]
     Magic,
     /// The input ends before the field does.
-    #[error("{field}: needs {need} bytes, but only {have} are left")]
+    #[error("{}", cut_off(field, *need, *have))]
     Truncated {
         /// The field.
         field: &'static str,
-        /// Bytes needed.
+        /// Bytes up to its end. For `sections` that is the length of the whole.
         need: u64,
         /// Bytes there.
         have: u64,
     },
     /// The field has a value that no encoder writes.
-    #[error("{field}: {value} is not valid; {expected}")]
+    #[error("{}", not_valid(field, *value, expected))]
     Value {
         /// The field.
         field: &'static str,
@@ -82,7 +83,7 @@ pub enum WireError {
     },
     /// The field would take more memory than [`Limits`] allow, or than there is.
     #[error(
-        "{field}: {need} bytes are beyond the limit of {limit}; raise it if you trust the source"
+        "{field}: {need} bytes are beyond the limit of {limit}; raise the limit if you trust the source"
     )]
     Limit {
         /// The field.
@@ -120,8 +121,27 @@ pub enum WireError {
     #[error("content: {}", .0.0)]
     Content(#[from] Invalid),
     /// A param is out of range.
-    #[error("params: {0}")]
+    #[error(transparent)]
     Params(#[from] InvalidParam),
+}
+
+/// What is wrong with bytes that end before `field` does.
+fn cut_off(field: &str, need: u64, have: u64) -> String {
+    match field {
+        "sections" => format!("the file is cut off: {have} bytes of {need}"),
+        _ => format!("the file is cut off after {have} bytes, in the {field}"),
+    }
+}
+
+/// What is wrong with the value of a field.
+fn not_valid(field: &str, value: u64, expected: &str) -> String {
+    match (field, value) {
+        // Here `expected` says it all: the value is a number that only the format knows.
+        ("object", _) => expected.to_string(),
+        ("end", 1) => "1 byte too many at the end".to_string(),
+        ("end", _) => format!("{value} bytes too many at the end"),
+        _ => format!("{field}: {value} is not valid; {expected}"),
+    }
 }
 
 impl WireError {

@@ -137,7 +137,7 @@ impl Header {
             (found, wanted) if found == wanted => return Ok(()),
             (Filter | Aging, Delta | AgingDelta) => "this is a filter, not a delta",
             (Delta | AgingDelta, Filter | Aging) => {
-                "this is a delta, not a filter; apply it with patch"
+                "this is a delta, not a filter; apply it with tamis patch"
             }
             (Filter, _) => "this is a filter whose keys do not expire",
             (Delta, _) => "this is a delta of a filter whose keys do not expire",
@@ -246,9 +246,7 @@ impl Header {
             header.sections.push(section);
         }
         if end > total {
-            let have = total - (bytes.len() as u64).min(total);
-            let need = end - bytes.len() as u64;
-            return Err(WireError::Truncated { field: "sections", need, have });
+            return Err(WireError::Truncated { field: "sections", need: end, have: total });
         }
         WireError::require(end == total, "end", total - end, "no bytes follow the last section")?;
         Ok(header)

@@ -123,7 +123,7 @@ impl Planner {
             policy.unwrap_or(0),
         ])?;
         let fits = coin.is_none() || threshold.is_some();
-        require(fits, "coin", coin.unwrap_or(0), "a coin only beside a threshold")?;
+        require(fits, "coin", coin.unwrap_or(0), "left out without a threshold")?;
         let blocks = match blocks {
             Some(_) => goal.within_budget("blocks", blocks, block)?,
             None => None,

@@ -23,8 +23,7 @@ impl identities::Table for Table {
     const KIND: Kind = Kind::DLeft;
     const CAN: &'static [Operation] = identities::ALL;
     const VALUES: Option<&'static str> = Some("value");
-    const REASON: &'static str =
-        "keys can be removed and counted, in less than half the memory of counting";
+    const REASON: &'static str = "the d-left table of paper 003; keys can be removed and counted";
     const MARGINS: [f64; 2] = identities::MARGINS;
     type Params = DLeftParams;
     /// The identity.
