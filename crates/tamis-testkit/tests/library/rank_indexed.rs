@@ -290,8 +290,8 @@ fn a_merge_works_both_ways() {
     let mut coarse = fine.clone();
     coarse.coarsen(2).unwrap();
     while fine.grow().is_ok() {}
-    (0..60_u64).for_each(|key| fine.insert(&key).unwrap());
-    (40..90_u64).for_each(|key| coarse.insert(&key).unwrap());
+    assert!((0..60_u64).all(|key| fine.insert(&key).is_ok()));
+    assert!((40..90_u64).all(|key| coarse.insert(&key).is_ok()));
     let (mut one, mut other) = (fine.clone(), coarse.clone());
     one.merge(&coarse).unwrap();
     other.merge(&fine).unwrap();
