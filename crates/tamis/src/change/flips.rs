@@ -27,8 +27,12 @@ impl Flips {
         Self { toggled: Some(either(old, new)), ..self }
     }
 
-    /// Both changes, one after the other; `None` if only one has a list.
+    /// Both changes, one after the other; `None` if the arrays are not of one length, or if only
+    /// one has a list.
     pub(crate) fn then(&self, next: &Self) -> Option<Self> {
+        if self.bits != next.bits {
+            return None;
+        }
         let toggled = match (&self.toggled, &next.toggled) {
             (Some(first), Some(second)) => Some(either(first, second)),
             (None, None) => None,
