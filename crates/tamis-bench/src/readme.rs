@@ -113,8 +113,7 @@ fn section(name: &str, records: &[Record]) -> String {
     let mut text = wrapped(&format!(
         "How fast? {} keys, in nanoseconds of processor time for each operation, hashing excluded, \
          on one of {cores} cores ({processor}{remark}). A step of *churn* removes a key of a full \
-         filter, inserts another, and looks up one that is in and one that is not: it takes more \
-         than these four by themselves, because full filters move other keys. [The record]({name}) \
+         filter, inserts another, and looks up one that is in and one that is not. [The record]({name}) \
          has {}times with hashing; `scripts/speed` makes it on your machine.",
         if *keys == 1_000_000 { "A million".to_owned() } else { keys.to_string() },
         if records.len() > 1 { "more sizes, and " } else { "" },

@@ -71,7 +71,7 @@ fn run(server: &Server, load: &Load) -> f64 {
         // Every reply is a number of one digit.
         stream.read_exact(&mut buffer).unwrap();
     }
-    let took = server.processor_time() - start;
+    let took = server.processor_time().saturating_sub(start);
     took.as_nanos() as f64 / (load.pipelines.len() * PIPELINE) as f64
 }
 
@@ -81,7 +81,7 @@ fn once(server: &Server, client: &mut Client, command: &str) -> f64 {
         client.say("DEL f");
         let start = server.processor_time();
         assert!(!client.say(command).is_error(), "{command}");
-        (server.processor_time() - start).as_secs_f64() * 1e6
+        server.processor_time().saturating_sub(start).as_secs_f64() * 1e6
     };
     median((0..TIMES).map(|_| took()).collect())
 }

@@ -36,8 +36,8 @@
 //! | the same in packed buckets | [`RankMap`] | `rank-map` |
 //! | removal and counts, for keys that come up to four times | [`DLeft`] | `dleft` |
 //! | the textbook counting filter, for comparison: four times the memory of `blocked-rank` at 1%; its operations take longer | [`CountingBloom`] | `counting` |
-//! | the least memory of all, built once from all keys | [`Ribbon`] | `ribbon` |
-//! | the same for a thousand keys or fewer | [`CompressedBloom`]; at rates above 0.4% [`PartitionedBloom`] | `compressed`, `partitioned` |
+//! | the least memory of all from 2,000 keys on, built once from all keys | [`Ribbon`] | `ribbon` |
+//! | the same for 500 to 1,000 keys | at 0.1% and below [`CompressedBloom`]; from 0.3% to 5% [`PartitionedBloom`] | `compressed`, `partitioned` |
 //! | keys that expire some time after they were last seen | [`Aging`] | |
 //! | an exact map that answers no without reading its items | [`FastTable`] | |
 //! | several threads that insert and ask at once | [`AtomicBloom`], [`AtomicBlockedBloom`], or any kind in a `Sharded` | |

@@ -56,7 +56,7 @@ impl CompressedParams {
     }
 }
 
-/// A filter for sets that never change, for a thousand keys or fewer at rates below 0.4%; for
+/// A filter for sets that never change, for 500 to 1,000 keys at rates of 0.1% and below; for
 /// more keys [`Ribbon`](crate::Ribbon) takes less memory.
 ///
 /// It is a Bloom filter that keeps the positions of its set bits, and answers from them. It is

@@ -26,7 +26,7 @@ use crate::wire::{ContentHasher, ContentId, Frame, Payload};
 /// The section behind the bit array: the choices, where there are any.
 const CHOICES: u8 = 1;
 
-/// A filter for sets that never change, for a thousand keys or fewer at rates above 0.4%; for
+/// A filter for sets that never change, for 500 to 1,000 keys at rates from 0.3% to 5%; for
 /// more keys [`Ribbon`](crate::Ribbon) takes less memory.
 ///
 /// It is a Bloom filter whose keys are in groups, each with the hash functions that set the fewest

@@ -153,7 +153,7 @@ impl Stored for Ribbon {
     type Params = RibbonParams;
     const CAN: &'static [Operation] = &[];
     const REASON: &'static str =
-        "built once, a million keys in 0.2 s; the least memory of all from 5,000 keys on";
+        "built once, a million keys in 0.2 s; the least memory of all from 2,000 keys on";
 
     fn least(goal: &Goal) -> Result<RibbonParams, PlanError> {
         model::plan(goal)
