@@ -271,7 +271,7 @@ fn extreme_goals_take_no_time() {
             }
         }
     }
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
 #[test]

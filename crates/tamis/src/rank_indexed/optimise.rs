@@ -90,7 +90,8 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
         .collect();
     // Groups and more buckets save less than the pointers take, and where groups are tried these
     // take less than half a bit for each key.
-    let hopeless = plain.iter().map(|plain| plain.3.0).min()? + demand.sized_keys() / 2;
+    let least = plain.iter().map(|plain| plain.3.0).min()?;
+    let hopeless = least.saturating_add(demand.sized_keys() / 2);
     let hopeful = plain.iter().filter(|plain| plain.3.0 <= hopeless || plain.1 <= SMALLEST_GROUP);
     let grouped: Vec<(Split, f64, Bid)> = hopeful
         .map(|(split, least, levels, plain)| {
@@ -100,7 +101,8 @@ pub fn optimise(demand: &Demand, rate: f64) -> Option<Layout> {
         })
         .collect();
     // Finer groups save at most a bit of each pointer.
-    let hopeless = grouped.iter().map(|grouped| grouped.2.0).min()? + demand.sized_keys() / 16;
+    let least = grouped.iter().map(|grouped| grouped.2.0).min()?;
+    let hopeless = least.saturating_add(demand.sized_keys() / 16);
     let mut bids: Vec<Bid> = Vec::new();
     for (split, least, best) in grouped.iter().filter(|grouped| grouped.2.0 <= hopeless) {
         let Some(levels) = Levels::new(demand, best.1) else { continue };

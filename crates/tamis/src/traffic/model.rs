@@ -194,8 +194,8 @@ pub fn adaptive_bits(positions: u64, zeros: u64) -> f64 {
 }
 
 /// The entropy of a counter of load x, Poisson in the limit: -sum `P_j` log2 `P_j`, `P_j` = e^-x
-/// x^j / j!. The paper does not have it, and only says that it is small (section V). It takes about
-/// sqrt(x) terms. Tested by `counting_filters`.
+/// x^j / j!. The paper does not have it, and only says that it is small (section V). It takes
+/// about sqrt(x) terms. Tested by `counting_filters`.
 pub fn counter_entropy(load: f64) -> f64 {
     counter_code(load).0
 }

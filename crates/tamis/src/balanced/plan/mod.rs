@@ -86,9 +86,16 @@ struct Planner {
     throws: RefCell<BTreeMap<(u32, u32), Rc<Throws>>>,
 }
 
+/// With more keys for each block nothing is computed, which would take memory for each of them:
+/// the filter would answer yes to all.
+const MOST_LOAD: f64 = 1e4;
+
 /// The params for a goal.
 pub(super) fn plan<S: Scheme>(goal: &Goal) -> Result<BalancedParams<S>, PlanError> {
     let planner = Planner::new::<S>(goal)?;
+    if planner.keys as f64 > MOST_LOAD * planner.estimate() {
+        return Err(planner.refusal(S::KIND.name()));
+    }
     if let Some(params) = planner.by_rule::<S>() {
         return Ok(params);
     }
