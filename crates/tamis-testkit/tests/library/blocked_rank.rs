@@ -84,6 +84,7 @@ fn an_insertion_without_memory_changes_nothing() {
     for (params, keys) in [(two, 40), (back, 200), (params(8, 64, 10, 5, 100), 200)] {
         let mut filter = make(params)(Hasher::default());
         for digest in members(keys) {
+            filter = filter.clone(); // Without room to spare.
             let (before, id) = (filter.encode().to_vec(), filter.content_id());
             for times in 0.. {
                 if memory::refusing_after(times, || filter.insert_digest(digest)).is_ok() {

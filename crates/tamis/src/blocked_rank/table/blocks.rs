@@ -152,9 +152,11 @@ impl Blocks {
         // (Only unchecked bytes have full blocks without runs.)
         let spot = self.machine.highest(self.words.as_slice(), &self.cut, number).ok_or(FULL)?;
         let part = self.part(number, spot.location);
-        let Self { cut, words, back, .. } = self;
+        let Self { cut, words, back, lags, .. } = self;
         let block = &mut words.as_mut_slice()[cut.range(number)];
-        back.insert_part(part, &mut block::run(block, &cut.shape, &spot))?;
+        let moved = back.insert_part(part, &mut block::run(block, &cut.shape, &spot));
+        // Another that has moved before may fit again.
+        moved.inspect_err(|_| *lags = true)?;
         block::drop_last_run(block, &cut.shape, &spot);
         Ok(())
     }
