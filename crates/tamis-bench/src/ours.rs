@@ -48,7 +48,7 @@ pub(crate) fn entries(keys: u64, rate: f64) -> Vec<Entry> {
             let make = || Ok(BlockedRank::new(BlockedRank::plan(&goal)?, label)?);
             changing(case, case.planned, make)
         }),
-        ours("tamis blocked-rank, portable", |case| {
+        ours("tamis blocked-rank portable", |case| {
             changing(case, case.planned, || {
                 let mut filter = BlockedRank::with_rate(case.planned, case.rate)?;
                 filter.make_portable();
