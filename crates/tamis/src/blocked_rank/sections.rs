@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::params::BlockedRankParams;
 use super::table::Table;
-use crate::entry::{ENTRY_BYTES, section};
+use crate::entry::section;
 use crate::spec::{Params, WireError};
 use crate::wire::{self, Encoding, Frame, Payload};
 
@@ -40,10 +40,7 @@ pub(super) fn decode(frame: &mut Frame<'_>, params: BlockedRankParams) -> Result
 pub(super) fn planned_bytes(params: &BlockedRankParams, listed: f64) -> f64 {
     let mut sections: Vec<_> =
         params.levels().map(|level| (Encoding::Raw, level.bits() / 8)).collect();
-    let listed = libm::round(listed) as u64;
-    if listed > 0 {
-        sections.push((Encoding::Trimmed, listed * ENTRY_BYTES));
-    }
+    sections.extend(section::planned_list(listed));
     let params = BlockedRankParams::NAMES.len() + usize::from(params.front.value > 0);
     wire::planned_sections(params, &sections) as f64
 }

@@ -7,7 +7,7 @@ use super::model::{self, Loads};
 use super::params::{DLeftParams, MAX_BUCKETS, MAX_REMAINDER, MAX_UNIVERSE};
 use super::sections::LOAD_BITS;
 use crate::bits::Line;
-use crate::entry::{ENTRY_BYTES, Overflow};
+use crate::entry::{Overflow, section};
 use crate::math::occupancy::power_spread;
 use crate::spec::{Goal, Kind, Params, PlanError, Prediction, Size, narrow, per_key};
 use crate::wire::{self, Encoding};
@@ -144,10 +144,7 @@ pub(super) fn predict(params: &DLeftParams, keys: u64) -> Prediction {
     let loads = f64::from(LOAD_BITS) * grown.all_buckets() as f64;
     let trimmed = loads + distinct * f64::from(grown.cell_bits());
     let mut sections = vec![(Encoding::Trimmed, libm::ceil(trimmed / 8.0) as u64)];
-    let listed = libm::round(overcounted + homeless) as u64;
-    if listed > 0 {
-        sections.push((Encoding::Trimmed, listed * ENTRY_BYTES));
-    }
+    sections.extend(section::planned_list(overcounted + homeless));
     let wire = wire::planned_sections(DLeftParams::NAMES.len(), &sections);
     let (all, hit) = (lines(&grown, grown.subtables()), lines_of_hit(&grown, &filled));
     let rate = rate(&grown, keys);

@@ -9,9 +9,9 @@
 
 use alloc::vec::Vec;
 
-use super::{Entry, put_entries};
+use super::{ENTRY_BYTES, Entry, put_entries};
 use crate::spec::{Invalid, WireError};
-use crate::wire::{Frame, Payload};
+use crate::wire::{Encoding, Frame, Payload};
 
 /// The role of the list.
 const LIST: u8 = 1;
@@ -41,6 +41,12 @@ pub(crate) fn list<'a>(entries: &[Entry]) -> Option<Payload<'a>> {
     let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
     let decoded = bytes.len() as u64;
     (decoded > 0).then(|| Payload::trimmed(LIST, bytes, decoded))
+}
+
+/// The section of a list of about `entries` entries, as it is planned.
+pub(crate) fn planned_list(entries: f64) -> Option<(Encoding, u64)> {
+    let entries = libm::round(entries) as u64;
+    (entries > 0).then_some((Encoding::Trimmed, entries * ENTRY_BYTES))
 }
 
 /// The entries that [`list`] wrote, in order; none if no section follows.

@@ -77,7 +77,8 @@ impl Blocks {
     }
 }
 
-/// Whether digests are in order. One thread would take a tenth of the time of the filling.
+/// Whether digests are in order. The threads share this too: it is long enough beside the filling
+/// to be seen (records/2026-11-19-quiet.md).
 fn is_sorted(digests: &[Digest], threads: usize) -> bool {
     let (share, sorted) = (digests.len().div_ceil(threads).max(1), AtomicBool::new(true));
     let parts = (0..digests.len()).step_by(share);
