@@ -101,6 +101,87 @@ fn an_insertion_without_memory_changes_nothing() {
     assert!(refused > 20, "{refused}");
 }
 
+/// Wherever memory ends in a batch: the digests before that one are in, and no other.
+#[test]
+fn a_batch_without_memory_ends_where_it_says() {
+    let mut refused = 0;
+    for (params, keys) in [
+        (params(1, 2, 10, 8, 10), 40),
+        (params(1, 29, 28, 16, 90), 200),
+        (params(8, 64, 10, 5, 100), 400), // grows
+    ] {
+        let digests = members(keys);
+        for times in 0.. {
+            let mut filter = make(params)(Hasher::default());
+            let done = memory::refusing_after(times, || filter.insert_many(&digests));
+            let Err(full) = done else { break };
+            refused += 1;
+            let inserted = full.inserted as usize;
+            let mut expected = make(params)(Hasher::default());
+            for &digest in &digests[..inserted] {
+                expected.insert_digest(digest).unwrap();
+            }
+            assert_eq!(filter.content_id(), expected.content_id(), "{times} {inserted}");
+            assert_eq!(filter.encode().to_vec(), expected.encode().to_vec());
+            filter.validate().unwrap();
+        }
+    }
+    assert!(refused > 9, "{refused}");
+}
+
+/// In batches as one by one, with the best instructions and with portable ones: at full load, so
+/// that many keys are behind, and past it.
+#[test]
+fn batches_do_what_single_calls_do() {
+    for (params, keys) in [
+        (params(40, 64, 49, 8, 1800), 2100),
+        (params(40, 29, 28, 16, 1000), 1300),
+        (params(40, 64, 49, 1, 1800), 2100),
+        (BlockedRankParams::new(1024, 20, 115, 101, 8, 1800).unwrap(), 2100),
+        (BlockedRankParams::new(4096, 5, 442, 406, 8, 1800).unwrap(), 2100),
+        (params(8, 64, 10, 5, 100), 400), // grows
+    ] {
+        let digests = members(2 * keys);
+        let (mine, absent) = digests.split_at(keys as usize);
+        // Half of them twice, and the first ones often.
+        let twice: Vec<_> = mine[..keys as usize / 2].iter().chain(&mine[..3]).copied().collect();
+        let batches: Vec<&[Digest]> =
+            [mine, &twice].into_iter().flat_map(|all| all.chunks(97)).collect();
+        let mut single = make(params)(Hasher::default());
+        let mut best = single.clone();
+        let mut plain = single.clone();
+        plain.make_portable();
+        let agree = |single: &BlockedRank, best: &BlockedRank, plain: &BlockedRank| {
+            let expected: Vec<_> =
+                digests.iter().map(|&digest| single.contains_digest(digest)).collect();
+            for filter in [best, plain] {
+                let mut answers = vec![false; digests.len()];
+                filter.contains_many(&digests, &mut answers);
+                assert_eq!(answers, expected, "{params:?}");
+                filter.validate().unwrap();
+                assert_eq!(filter.label(), single.label());
+                assert_eq!(filter.encode().to_vec(), single.encode().to_vec());
+            }
+        };
+        for &batch in &batches {
+            batch.iter().for_each(|&digest| drop(single.insert_digest(digest).unwrap()));
+            best.insert_many(batch).unwrap();
+            plain.insert_many(batch).unwrap();
+        }
+        agree(&single, &best, &plain);
+        // Some that are not in: only those that are no false positives, which would take others.
+        let gone: Vec<_> = absent.iter().filter(|&&one| !single.contains_digest(one)).collect();
+        for (batch, gone) in batches.iter().rev().zip(gone.chunks(7)) {
+            let batch: Vec<_> = batch.iter().chain(gone.iter().copied()).copied().collect();
+            let removed: u64 =
+                batch.iter().map(|&digest| u64::from(single.remove_digest(digest).is_ok())).sum();
+            assert_eq!(best.remove_many(&batch), removed);
+            assert_eq!(plain.remove_many(&batch), removed);
+            agree(&single, &best, &plain);
+        }
+    }
+}
+
 /// Equal filters list equal values, wherever the cells are.
 #[test]
 fn values_do_not_depend_on_the_layout() {

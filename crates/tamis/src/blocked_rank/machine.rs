@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 use super::block::{self, Block, Inserted, Prints, Removed, Spot};
 use super::cells;
 use super::dense::Dense;
+#[cfg(target_arch = "x86_64")]
+use super::eight;
 use super::line::{One, Portable, Two};
 use super::place::{Cut, Place};
 use super::shape::Shape;
@@ -20,8 +22,20 @@ use crate::entry::Entry;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Machine {
     size: Size,
-    /// Whether the instructions were found. Only [`detect`](Self::detect) says so.
-    is_quick: bool,
+    /// Only [`detect`](Self::detect) says that there is more than the least.
+    code: Code,
+}
+
+/// The instructions that were found, each with those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(not(all(feature = "std", target_arch = "x86_64")), allow(dead_code))]
+enum Code {
+    /// Those of every machine.
+    Portable,
+    /// Those of [`Quick`].
+    Quick,
+    /// Those of [`eight`].
+    Wide,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,25 +53,131 @@ impl Machine {
             16 => Size::Two,
             _ => Size::Any,
         };
-        Self { size, is_quick: false }
+        Self { size, code: Code::Portable }
     }
 
     /// The best operations.
     pub(super) fn detect(shape: &Shape) -> Self {
-        Self { is_quick: is_quick(), ..Self::portable(shape) }
+        Self { code: Code::detect(), ..Self::portable(shape) }
     }
 
     pub(super) fn is_portable(self) -> bool {
-        !self.is_quick
+        self.code == Code::Portable
     }
 }
 
-/// Whether the machine has what [`Quick`] needs.
-fn is_quick() -> bool {
-    #[cfg(all(feature = "std", target_arch = "x86_64"))]
-    return super::x86::is_detected();
-    #[cfg(not(all(feature = "std", target_arch = "x86_64")))]
-    false
+impl Code {
+    fn detect() -> Self {
+        #[cfg(all(feature = "std", target_arch = "x86_64"))]
+        if super::x86::is_detected() {
+            return if eight::is_detected() { Self::Wide } else { Self::Quick };
+        }
+        Self::Portable
+    }
+}
+
+/// Numbers of the questions of a batch whose locations are behind. They wait until there are
+/// several, whose memory can be fetched at once.
+pub(super) struct Behind {
+    numbers: [u64; Self::ROOM],
+    len: usize,
+}
+
+impl Behind {
+    /// With this many it is full.
+    const MOST: usize = 32;
+    /// It takes eight at once, and so may get a few more.
+    pub(super) const ROOM: usize = Self::MOST + 8;
+
+    pub(super) fn new() -> Self {
+        Self { numbers: [0; Self::ROOM], len: 0 }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, number: usize) {
+        self.numbers[self.len] = number as u64;
+        self.len += 1;
+    }
+
+    /// Adds the first `count` of eight numbers.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn push_some(&mut self, numbers: [u64; 8], count: u32) {
+        self.numbers[self.len..][..8].copy_from_slice(&numbers);
+        self.len += count as usize;
+    }
+
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.len >= Self::MOST
+    }
+
+    /// The numbers; there are none after it.
+    pub(super) fn take(&mut self) -> &[u64] {
+        let len = core::mem::take(&mut self.len);
+        &self.numbers[..len]
+    }
+}
+
+impl Machine {
+    /// Answers for digests from number `from` on, and adds the numbers of those whose locations
+    /// are behind to `behind`. Returns the number of the next digest: there is none, or `behind`
+    /// is full. Lines are fetched ahead, except the first.
+    pub(super) fn find_many(
+        self,
+        words: &[u64],
+        cut: &Cut,
+        digests: &[Digest],
+        answers: &mut [bool],
+        from: usize,
+        behind: &mut Behind,
+    ) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if self.code == Code::Wide && eight::takes(cut) && digests.len() - from >= eight::LANES {
+            let find_many: Option<unsafe fn(&_, &_, &_, &mut _, _, &mut _) -> _> = match self.size {
+                Size::One => Some(eight::find_many::<1>),
+                Size::Two => Some(eight::find_many::<2>),
+                Size::Any => None,
+            };
+            if let Some(find_many) = find_many {
+                // SAFETY: `code` says that the machine has the instructions.
+                return unsafe { find_many(words, cut, digests, answers, from, behind) };
+            }
+        }
+        self.find_each(words, cut, digests, answers, from, behind)
+    }
+
+    /// The same for at most [`Behind::ROOM`] places, whose lines were fetched before; always for
+    /// all. Nothing may be in `behind`.
+    pub(super) fn find_places(
+        self,
+        words: &[u64],
+        cut: &Cut,
+        places: &[Place],
+        answers: &mut [bool],
+        behind: &mut Behind,
+    ) {
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = 0;
+        #[cfg(target_arch = "x86_64")]
+        let done = match (self.code, self.size) {
+            // SAFETY: as in `find_many`.
+            (Code::Wide, Size::One) => unsafe {
+                eight::find_places::<1>(words, cut, places, answers, behind)
+            },
+            // SAFETY: as above.
+            (Code::Wide, Size::Two) => unsafe {
+                eight::find_places::<2>(words, cut, places, answers, behind)
+            },
+            _ => 0,
+        };
+        for (number, (&place, answer)) in places.iter().zip(answers).enumerate().skip(done) {
+            match self.find(words, cut, place) {
+                Some(here) => *answer = here,
+                None => behind.push(number),
+            }
+        }
+    }
 }
 
 /// Each operation, by size and instructions. Bodies see the kind of block as `B`.
@@ -68,8 +188,8 @@ macro_rules! operations {
             #[inline]
             pub(super) fn $name(self, $($arg: $type),*) -> $result {
                 #[cfg(target_arch = "x86_64")]
-                if self.is_quick {
-                    // SAFETY: `is_quick` says that the machine has the instructions.
+                if self.code >= Code::Quick {
+                    // SAFETY: `code` says that the machine has the instructions.
                     return unsafe {
                         match self.size {
                             Size::One => quick::$name::<One<Quick>>($($arg),*),
@@ -154,20 +274,22 @@ operations! {
         cells::write(&mut block[..B::words(&cut.shape)], &cut.shape, keys);
     }
 
-    /// Answers for digests from number `from` on, up to the first whose location is behind;
-    /// returns its number and its place. There must be as many answers as digests. Lines are
-    /// fetched ahead, except the first.
-    fn find_many(words: &[u64], cut: &Cut, digests: &[Digest], answers: &mut [bool], from: usize) -> Option<(usize, Place)> {
+    /// As [`find_many`](Machine::find_many), one by one.
+    fn find_each(words: &[u64], cut: &Cut, digests: &[Digest], answers: &mut [bool], from: usize, behind: &mut Behind) -> usize {
         let answers = &mut answers[..digests.len()];
         for (number, answer) in answers.iter_mut().enumerate().skip(from) {
             let place = next_place(words, cut, digests, number);
             let block = &words[range::<B>(cut, place.block)];
-            match block::find::<B>(block, &cut.shape, cut.cell(place)) {
-                Some(here) => *answer = here,
-                None => return Some((number, place)),
+            if let Some(here) = block::find::<B>(block, &cut.shape, cut.cell(place)) {
+                *answer = here;
+                continue;
+            }
+            behind.push(number);
+            if behind.is_full() {
+                return number + 1;
             }
         }
-        None
+        digests.len()
     }
 
     /// Inserts digests from number `from` on, up to the first that finds no room; returns its
@@ -245,4 +367,94 @@ fn range<B: Block>(cut: &Cut, number: u64) -> core::ops::Range<usize> {
     let words = B::words(&cut.shape);
     let first = number as usize * words;
     first..first + words
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use super::super::params::Level;
+    use super::*;
+    use crate::bits::low;
+
+    /// Blocks with random keys, about `share` of their cells, some with long runs.
+    fn filled(cut: &Cut, cells: u32, share: f64) -> Vec<u64> {
+        let machine = Machine::portable(&cut.shape);
+        let mut words = vec![0; (cut.blocks * u64::from(cut.shape.words)) as usize];
+        let keys = (f64::from(cells) * cut.blocks as f64 * share) as u64;
+        for key in 0..keys {
+            let random = Digest(key).word(3);
+            // One in eight is of one of the first locations, and few fingerprints.
+            let place = if random.is_multiple_of(8) {
+                cut.place_at(random >> 8 & 1, (random >> 9 & 1) as u32, random >> 10 & 3)
+            } else {
+                cut.place(Digest(random))
+            };
+            let location = cut.location_of(place);
+            while machine.insert(&mut words, cut, place) == Inserted::Full {
+                let spot = machine.highest(&words, cut, place.block).unwrap();
+                block::drop_last_run(&mut words[cut.range(place.block)], &cut.shape, &spot);
+            }
+            block::set_occupied(&mut words[cut.range(place.block)], location, true);
+        }
+        words
+    }
+
+    #[test]
+    fn many_questions_have_the_answers_of_single_ones() {
+        let mut long_runs = 0;
+        for (lines, value, fingerprint) in [1, 2]
+            .into_iter()
+            .flat_map(|lines| (1..=24).map(move |width| (lines, width / 5, width)))
+        {
+            let width = fingerprint + value;
+            let cells = (510 * lines / (width + 2)).min(64 * lines);
+            let locations = Shape::most_locations(8 * lines, cells, width).unwrap();
+            for (blocks, share) in [(2, 0.4), (37, 0.9), (37, 1.3)] {
+                let block = 512 * lines;
+                let level = Level { block, blocks, locations, cells, fingerprint: width, value };
+                let cut = Cut::new(&level);
+                let words = filled(&cut, cells, share);
+                let machine = Machine::detect(&cut.shape);
+                let digests = (0..200).map(|key| Digest(Digest(key % 150).word(3)));
+                let digests: Vec<_> = digests.collect();
+                let single = |place| machine.find(&words, &cut, place);
+                for len in [0, 1, 7, 8, 9, 63, 64, 65, 200] {
+                    let (digests, mut answers) = (&digests[..len], vec![true; len]);
+                    let (mut behind, mut from) = (Behind::new(), 0);
+                    let mut told = vec![None; len];
+                    while from < len {
+                        let before = from;
+                        let answers = &mut answers[..];
+                        from = machine.find_many(&words, &cut, digests, answers, from, &mut behind);
+                        for at in before..from {
+                            told[at] = Some(answers[at]);
+                        }
+                        for &number in behind.take() {
+                            told[number as usize] = None;
+                        }
+                    }
+                    let expected = digests.iter().map(|&digest| single(cut.place(digest)));
+                    assert!(told.iter().copied().eq(expected), "{level:?} {len}");
+                }
+                // The long runs are of few places.
+                let places = (0..Behind::ROOM as u64).map(|number| {
+                    let print = (number >> 2 & 3).min(low(fingerprint)) << value;
+                    cut.place_at(number & 1, (number >> 1 & 1) as u32 % locations, print)
+                });
+                let places: Vec<_> = places.collect();
+                let (mut answers, mut behind) = (vec![true; places.len()], Behind::new());
+                machine.find_places(&words, &cut, &places, &mut answers, &mut behind);
+                let behind = behind.take();
+                for (number, (&place, answer)) in (0..).zip(places.iter().zip(answers)) {
+                    let told = (!behind.contains(&number)).then_some(answer);
+                    assert_eq!(told, single(place), "{level:?} {place:?}");
+                    let spot = machine.spot(&words, &cut, place.block, cut.location_of(place));
+                    long_runs += u32::from(spot.is_here && spot.len > cut.shape.lanes.into());
+                }
+            }
+        }
+        assert!(long_runs > 100, "{long_runs}");
+    }
 }

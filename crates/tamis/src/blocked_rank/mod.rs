@@ -51,6 +51,8 @@
 mod block;
 mod cells;
 mod dense;
+#[cfg(target_arch = "x86_64")]
+mod eight;
 pub(crate) mod ladder;
 mod line;
 mod machine;

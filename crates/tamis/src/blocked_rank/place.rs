@@ -11,7 +11,7 @@ use crate::digest::Digest;
 pub struct Place {
     pub(super) block: u64,
     /// Location and fingerprint in one, so that a place is passed in two registers.
-    rest: u64,
+    pub(super) rest: u64,
 }
 
 impl Place {
@@ -26,9 +26,9 @@ impl Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     pub(super) shape: Shape,
-    blocks: u64,
+    pub(super) blocks: u64,
     /// Identities of a block, without values.
-    keys: u64,
+    pub(super) keys: u64,
     /// floor(2^64 / `per_block`), which saves divisions.
     inverse: u64,
 }

@@ -32,13 +32,13 @@ pub(super) struct Shape {
     /// The fingerprints of a window.
     pub(super) lanes: u8,
     /// The lowest bit of every lane.
-    ones: u64,
+    pub(super) ones: u64,
     /// The highest bit of every lane.
-    tops: u64,
+    pub(super) tops: u64,
     /// All other bits of every lane.
     others: u64,
     /// Those of them that are no value.
-    others_of_keys: u64,
+    pub(super) others_of_keys: u64,
     /// The bits of the first lane.
     pub(super) mask: u64,
     /// The lowest bits of a fingerprint, which are a value and no part of a key.

@@ -105,7 +105,7 @@ impl Blocks {
 
     /// Not inlined, so that the common case saves no registers for it.
     #[inline(never)]
-    fn back_contains(&self, place: Place) -> bool {
+    pub(super) fn back_contains(&self, place: Place) -> bool {
         self.back.contains(self.behind(place), self.cut.shape.value)
     }
 
@@ -233,7 +233,7 @@ impl Blocks {
 
     /// Brings runs of a block back, in order, as far as there is room, while `least` cells are
     /// free.
-    fn take_back(&mut self, number: u64, least: u32) {
+    pub(super) fn take_back(&mut self, number: u64, least: u32) {
         while let Some((location, used)) =
             self.machine.lowest_behind(self.words.as_slice(), &self.cut, number)
             && used + least <= self.cut.shape.cells

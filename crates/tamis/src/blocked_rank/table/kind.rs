@@ -9,7 +9,7 @@ use super::super::place::Place;
 use super::super::{block::Inserted, model, plan, sections};
 use super::Table;
 use super::blocks::Blocks;
-use crate::bits::{AHEAD, OutOfMemory};
+use crate::bits::OutOfMemory;
 use crate::digest::Digest;
 use crate::entry::{Entry, Overflow};
 use crate::filter::{Count, Remove};
@@ -230,44 +230,15 @@ impl identities::Table for Table {
     }
 
     fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        let Blocks { words, cut, machine, .. } = &self.front;
-        self.prefetch_first(digests);
-        let mut waiting = Waiting::new(&self.front);
-        let mut from = 0;
-        while let Some((number, place)) =
-            machine.find_many(words.as_slice(), cut, digests, &mut *answers, from)
-        {
-            waiting.push(number, place, answers);
-            from = number + 1;
-        }
-        waiting.answer(answers);
+        self.front.contains_many(digests, answers);
     }
 
     fn insert_many(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
-        self.prefetch_first(digests);
-        let mut from = 0;
-        while let Some((number, place, refused)) = {
-            let Blocks { words, cut, machine, .. } = &mut self.front;
-            machine.insert_many(words.as_mut_slice(), cut, digests, from)
-        } {
-            self.insert_elsewhere(place, refused).map_err(|full| (number, full))?;
-            from = number + 1;
-        }
-        Ok(())
+        self.insert_all(digests)
     }
 
     fn remove_many(&mut self, digests: &[Digest]) -> u64 {
-        self.prefetch_first(digests);
-        self.front.lags = true;
-        let (mut from, mut absent) = (0, 0);
-        while let Some((number, place, removed)) = {
-            let Blocks { words, cut, machine, .. } = &mut self.front;
-            machine.remove_many(words.as_mut_slice(), cut, digests, from)
-        } {
-            absent += u64::from(self.front.after_removal(place, removed).is_err());
-            from = number + 1;
-        }
-        digests.len() as u64 - absent
+        self.front.remove_many(digests)
     }
 
     fn as_remove(filter: &mut Identities<Self>) -> Option<&mut dyn Remove> {
@@ -288,47 +259,5 @@ impl Table {
         let is_new = self.front.insert_elsewhere(place, refused)?;
         self.grow_if_crowded();
         Ok(is_new)
-    }
-
-    /// Starts fetching the first blocks of a batch.
-    fn prefetch_first(&self, digests: &[Digest]) {
-        for &digest in &digests[..AHEAD.min(digests.len())] {
-            identities::Table::prefetch(self, digest);
-        }
-    }
-}
-
-/// How many questions may wait for the memory of the back table.
-const WAITING: usize = 8;
-
-/// Questions for the back table, which wait until its memory has been fetched.
-struct Waiting<'a> {
-    front: &'a Blocks,
-    /// Numbers of answers, and identities of the back table.
-    questions: [(usize, u64); WAITING],
-    len: usize,
-}
-
-impl<'a> Waiting<'a> {
-    fn new(front: &'a Blocks) -> Self {
-        Self { front, questions: [(0, 0); WAITING], len: 0 }
-    }
-
-    #[inline]
-    fn push(&mut self, number: usize, place: Place, answers: &mut [bool]) {
-        if self.len == WAITING {
-            self.answer(answers);
-        }
-        let identity = self.front.behind(place);
-        self.front.back.prefetch(identity);
-        self.questions[self.len] = (number, identity);
-        self.len += 1;
-    }
-
-    fn answer(&mut self, answers: &mut [bool]) {
-        for &(number, identity) in &self.questions[..self.len] {
-            answers[number] = self.front.back.contains(identity, self.front.cut.shape.value);
-        }
-        self.len = 0;
     }
 }

@@ -1,6 +1,7 @@
 //! The blocks and what is behind them as one table, which grows.
 
 mod back;
+mod batch;
 mod blocks;
 mod bulk;
 mod kind;

@@ -1,0 +1,248 @@
+//! Many keys at once: what lies behind their blocks is fetched ahead, too.
+
+use core::ops::Range;
+
+use super::super::block::{FREE_TO_TAKE, Inserted, Removed};
+use super::super::machine::{Behind, fetch};
+use super::super::place::Place;
+use super::Table;
+use super::back::Back;
+use super::blocks::Blocks;
+use crate::bits::AHEAD;
+use crate::digest::Digest;
+use crate::identities::Table as _;
+use crate::spec::{Absent, Full};
+
+/// How many insertions or removals may wait for the memory of the back table.
+const WAITING: usize = 16;
+
+impl Blocks {
+    /// Starts fetching the first blocks of a batch.
+    pub(super) fn prefetch_first(&self, digests: &[Digest]) {
+        for &digest in digests.iter().take(AHEAD) {
+            fetch(self.words.as_slice(), &self.cut, digest);
+        }
+    }
+
+    /// Writes to `answers` whether each of `digests` is in.
+    pub(super) fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
+        self.prefetch_first(digests);
+        let (mut behind, mut fetched) = (Behind::new(), Fetched::new());
+        let (value, mut from) = (self.cut.shape.value, 0);
+        while from < digests.len() {
+            let words = self.words.as_slice();
+            from = self.machine.find_many(words, &self.cut, digests, answers, from, &mut behind);
+            // Those before were fetched while these were looked for.
+            self.back.answer(&fetched, answers, value);
+            fetched.clear();
+            for &number in behind.take() {
+                let identity = self.behind(self.cut.place(digests[number as usize]));
+                self.back.prefetch(identity);
+                fetched.push(number, identity);
+            }
+        }
+        self.back.answer(&fetched, answers, value);
+    }
+
+    /// Writes to `answers` whether identities of this level are in.
+    fn answer(&self, fetched: &Fetched, answers: &mut [bool]) {
+        let mut places = [self.cut.place_of(0); Behind::ROOM];
+        for (place, &identity) in places.iter_mut().zip(fetched.identities()) {
+            *place = self.cut.place_of(identity);
+        }
+        let (places, mut found) = (&places[..fetched.len], [false; Behind::ROOM]);
+        let (mut behind, found) = (Behind::new(), &mut found[..fetched.len]);
+        self.machine.find_places(self.words.as_slice(), &self.cut, places, found, &mut behind);
+        for &number in behind.take() {
+            found[number as usize] = self.back_contains(places[number as usize]);
+        }
+        for (&number, &mut found) in fetched.numbers.iter().zip(found) {
+            answers[number as usize] = found;
+        }
+    }
+
+    /// Removes one occurrence of each of `digests`, and returns how many were removed.
+    pub(super) fn remove_many(&mut self, digests: &[Digest]) -> u64 {
+        self.prefetch_first(digests);
+        self.lags = true;
+        let (mut from, mut absent) = (0, 0);
+        let mut waiting = Waiting::new();
+        while let Some((number, place, removed)) = {
+            let Self { words, cut, machine, .. } = &mut *self;
+            machine.remove_many(words.as_mut_slice(), cut, digests, from)
+        } {
+            from = number + 1;
+            if removed == Removed::Nowhere {
+                absent += 1;
+                continue;
+            }
+            self.fetch_left(place, removed);
+            if let Some((place, removed)) = waiting.push((place, removed)) {
+                absent += u64::from(self.finish(place, removed).is_err());
+            }
+        }
+        while let Some((place, removed)) = waiting.pop() {
+            absent += u64::from(self.finish(place, removed).is_err());
+        }
+        digests.len() as u64 - absent
+    }
+
+    /// Starts fetching what a removal has left to change.
+    fn fetch_left(&self, place: Place, removed: Removed) {
+        let words = self.words.as_slice();
+        self.fetch_behind(
+            place,
+            match removed {
+                Removed::Room => {
+                    self.machine.lowest_behind(words, &self.cut, place.block).map(|lowest| lowest.0)
+                }
+                _ => None,
+            },
+        );
+    }
+
+    /// Starts fetching where an insertion goes that its block has refused.
+    fn fetch_refused(&self, place: Place, refused: Inserted) {
+        let words = self.words.as_slice();
+        self.fetch_behind(
+            place,
+            match refused {
+                Inserted::Full => {
+                    self.machine.highest(words, &self.cut, place.block).map(|spot| spot.location)
+                }
+                _ => None,
+            },
+        );
+    }
+
+    /// Starts fetching what is behind a location of the block of a place; that of the place, if
+    /// there is no other.
+    fn fetch_behind(&self, place: Place, location: Option<u32>) {
+        self.back.prefetch(match location {
+            Some(location) => self.part(place.block, location).first,
+            None => self.behind(place),
+        });
+    }
+
+    /// Does what a removal has left to do.
+    fn finish(&mut self, place: Place, removed: Removed) -> Result<(), Absent> {
+        if removed == Removed::Behind {
+            // From the start, because its run may have come back meanwhile.
+            return self.remove(place);
+        }
+        self.take_back(place.block, FREE_TO_TAKE);
+        Ok(())
+    }
+}
+
+impl Back {
+    /// Writes to `answers` whether identities are in.
+    fn answer(&self, fetched: &Fetched, answers: &mut [bool], value: u8) {
+        match self {
+            Self::Blocks(blocks) => blocks.answer(fetched, answers),
+            Self::List(_) => {
+                for (&identity, &number) in fetched.identities().iter().zip(&fetched.numbers) {
+                    answers[number as usize] = self.contains(identity, value);
+                }
+            }
+        }
+    }
+}
+
+impl Table {
+    /// Inserts digests. The error says how many went in before it.
+    pub(super) fn insert_all(&mut self, digests: &[Digest]) -> Result<(), (usize, Full)> {
+        self.front.prefetch_first(digests);
+        // Numbers of those that their blocks have refused.
+        let (mut from, mut waiting) = (0, Waiting::new());
+        loop {
+            let Blocks { words, cut, machine, .. } = &mut self.front;
+            let refused = machine.insert_many(words.as_mut_slice(), cut, digests, from);
+            let next = if let Some((number, place, refused)) = refused {
+                from = number + 1;
+                self.front.fetch_refused(place, refused);
+                waiting.push(number)
+            } else {
+                from = digests.len();
+                let Some(number) = waiting.pop() else { return Ok(()) };
+                Some(number)
+            };
+            // (The place anew, because the table may have grown meanwhile.)
+            if let Some(number) = next
+                && let Err(full) = self.insert(self.place(digests[number]), 0)
+            {
+                self.undo(digests, number + 1..from, &mut waiting);
+                return Err((number, full));
+            }
+        }
+    }
+
+    /// Removes the digests of these numbers again, but for those that wait.
+    #[cold]
+    fn undo(&mut self, digests: &[Digest], numbers: Range<usize>, waiting: &mut Waiting<usize>) {
+        let mut not_in = waiting.pop();
+        for number in numbers {
+            if not_in == Some(number) {
+                not_in = waiting.pop();
+            } else {
+                // (It is in: nothing else has removed it.)
+                let _ = self.remove(self.place(digests[number]), None);
+            }
+        }
+    }
+}
+
+/// Questions for what is behind blocks, whose memory is being fetched.
+struct Fetched {
+    /// Numbers of their answers, and their identities there.
+    numbers: [u64; Behind::ROOM],
+    identities: [u64; Behind::ROOM],
+    len: usize,
+}
+
+impl Fetched {
+    fn new() -> Self {
+        Self { numbers: [0; Behind::ROOM], identities: [0; Behind::ROOM], len: 0 }
+    }
+
+    fn push(&mut self, number: u64, identity: u64) {
+        (self.numbers[self.len], self.identities[self.len]) = (number, identity);
+        self.len += 1;
+    }
+
+    fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    fn identities(&self) -> &[u64] {
+        &self.identities[..self.len]
+    }
+}
+
+/// What waits until its memory has been fetched, the oldest first.
+struct Waiting<T> {
+    items: [Option<T>; WAITING],
+    oldest: usize,
+}
+
+impl<T: Copy> Waiting<T> {
+    fn new() -> Self {
+        Self { items: [None; WAITING], oldest: 0 }
+    }
+
+    /// Adds an item. Returns the oldest, if there is no room for both.
+    fn push(&mut self, item: T) -> Option<T> {
+        let before = self.items[self.oldest].replace(item);
+        self.oldest = (self.oldest + 1) % WAITING;
+        before
+    }
+
+    /// Takes the oldest.
+    fn pop(&mut self) -> Option<T> {
+        (0..WAITING).find_map(|_| {
+            let item = self.items[self.oldest].take();
+            self.oldest = (self.oldest + 1) % WAITING;
+            item
+        })
+    }
+}
