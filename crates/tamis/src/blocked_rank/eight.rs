@@ -62,6 +62,7 @@ macro_rules! wide {
 
 /// Where eight keys belong.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Places {
     /// The first bytes of their blocks.
     blocks: [u64; LANES],
@@ -252,8 +253,8 @@ wide! {
     }
 }
 
-/// The words that begin `more` bytes after bytes `at`. (Eight loads are as quick as the instruction
-/// for it, and quicker where several need the same addresses.)
+/// The words that begin `more` bytes after bytes `at`. (Eight loads are as quick as the
+/// instruction for it, and quicker where several need the same addresses.)
 ///
 /// # Safety
 ///

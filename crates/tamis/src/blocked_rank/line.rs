@@ -48,15 +48,19 @@ pub(super) trait Instructions {
         let (number, offset) = (at as usize / 64, at % 64);
         maps.clear_ends(words);
         let first = words[number];
-        let moved = first & u64::MAX << offset;
-        words[number] = first ^ moved | moved << width | print << offset;
-        let mut before = moved;
-        // (What does not fit into the first word.)
-        let mut rest = print >> 1 >> (63 - offset);
-        for word in &mut words[number + 1..] {
-            let here = *word;
-            *word = here << width | before >> (64 - width) | rest;
-            (before, rest) = (here, 0);
+        let kept = first & low(offset);
+        // All words move, and those after the first stay so: how many there are cannot be
+        // predicted.
+        let mut below = [0; MOST + 1];
+        below[1..=words.len()].copy_from_slice(words);
+        for (at, (word, moves)) in words.iter_mut().zip(from(number + 1)).enumerate() {
+            let moved = below[at + 1] << width | below[at] >> (64 - width);
+            *word = *word & !moves | moved & moves;
+        }
+        words[number] = kept | (first ^ kept) << width | print << offset;
+        // What was not to move into the next word, and what of `print` does not fit.
+        if let Some(next) = words.get_mut(number + 1) {
+            *next = *next ^ kept >> (64 - width) | print >> 1 >> (63 - offset);
         }
         maps.write(words);
     }
@@ -68,15 +72,35 @@ pub(super) trait Instructions {
         let (number, offset) = (at as usize / 64, at % 64);
         maps.clear_ends(words);
         let kept = words[number] & low(offset);
-        let mut after = 0;
-        for word in words[number..].iter_mut().rev() {
-            let here = *word;
-            *word = here >> width | after << (64 - width);
-            after = here;
+        // As in `open`.
+        let mut above = [0; MOST + 1];
+        above[..words.len()].copy_from_slice(words);
+        for (at, (word, moves)) in words.iter_mut().zip(from(number)).enumerate() {
+            let moved = above[at] >> width | above[at + 1] << (64 - width);
+            *word = *word & !moves | moved & moves;
         }
         words[number] = kept | words[number] & !low(offset);
         maps.write(words);
     }
+}
+
+/// The most words of such a block.
+const MOST: usize = 16;
+
+/// All bits of the words from number `first` on, and none of those before.
+#[inline(always)]
+fn from(first: usize) -> &'static [u64] {
+    const MASKS: [u64; 2 * MOST] = {
+        let mut masks = [0; 2 * MOST];
+        let mut at = MOST;
+        while at < 2 * MOST {
+            masks[at] = u64::MAX;
+            at += 1;
+        }
+        masks
+    };
+    static TABLE: [u64; 2 * MOST] = MASKS;
+    &TABLE[MOST - first..]
 }
 
 /// What becomes of the maps of a block.

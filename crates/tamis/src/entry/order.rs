@@ -28,6 +28,22 @@ pub(crate) fn put_in_order(entries: &mut Vec<Entry>, from: usize, is_set: bool) 
     entries.truncate(kept + 1);
 }
 
+/// Identities in order as entries; equal ones are one entry.
+pub(crate) fn counted(
+    identities: impl Iterator<Item = u64>,
+    is_set: bool,
+) -> impl Iterator<Item = Entry> {
+    let mut identities = identities.peekable();
+    iter::from_fn(move || {
+        let identity = identities.next()?;
+        let mut entry = Entry { identity, value: 0, count: 1 };
+        while let Some(identity) = identities.next_if_eq(&identity) {
+            join(&mut entry, &Entry { identity, value: 0, count: 1 }, is_set);
+        }
+        Some(entry)
+    })
+}
+
 /// Entries in order whose identities lose their lowest `dropped` bits, in order again. Those that
 /// become equal are joined.
 pub(crate) fn coarser(
