@@ -14,6 +14,7 @@ pub(super) fn per_cell(mode: Mode) -> u64 {
 }
 
 /// Cells that the copies of an entry take, at most [`MAX_COPIES`]; the overflow counts the rest.
+#[inline]
 pub(super) fn cells_of(entry: &Entry, mode: Mode) -> u32 {
     entry.count.div_ceil(per_cell(mode)).min(MAX_COPIES.into()) as u32
 }
