@@ -416,42 +416,52 @@ mod tests {
                 let level = Level { block, blocks, locations, cells, fingerprint: width, value };
                 let cut = Cut::new(&level);
                 let words = filled(&cut, cells, share);
-                let machine = Machine::detect(&cut.shape);
-                let digests = (0..200).map(|key| Digest(Digest(key % 150).word(3)));
-                let digests: Vec<_> = digests.collect();
-                let single = |place| machine.find(&words, &cut, place);
-                for len in [0, 1, 7, 8, 9, 63, 64, 65, 200] {
-                    let (digests, mut answers) = (&digests[..len], vec![true; len]);
-                    let (mut behind, mut from) = (Behind::new(), 0);
-                    let mut told = vec![None; len];
-                    while from < len {
-                        let before = from;
-                        let answers = &mut answers[..];
-                        from = machine.find_many(&words, &cut, digests, answers, from, &mut behind);
-                        for at in before..from {
-                            told[at] = Some(answers[at]);
+                let best = Machine::detect(&cut.shape);
+                // With eight at once, if there is that, and one by one.
+                for machine in [best, Machine { code: best.code.min(Code::Quick), ..best }] {
+                    let digests = (0..200).map(|key| Digest(Digest(key % 150).word(3)));
+                    let digests: Vec<_> = digests.collect();
+                    let single = |place| machine.find(&words, &cut, place);
+                    for len in [0, 1, 7, 8, 9, 63, 64, 65, 200] {
+                        let (digests, mut answers) = (&digests[..len], vec![true; len]);
+                        let (mut behind, mut from) = (Behind::new(), 0);
+                        let mut told = vec![None; len];
+                        while from < len {
+                            let before = from;
+                            let answers = &mut answers[..];
+                            from = machine.find_many(
+                                &words,
+                                &cut,
+                                digests,
+                                answers,
+                                from,
+                                &mut behind,
+                            );
+                            for at in before..from {
+                                told[at] = Some(answers[at]);
+                            }
+                            for &number in behind.take() {
+                                told[number as usize] = None;
+                            }
                         }
-                        for &number in behind.take() {
-                            told[number as usize] = None;
-                        }
+                        let expected = digests.iter().map(|&digest| single(cut.place(digest)));
+                        assert!(told.iter().copied().eq(expected), "{level:?} {len}");
                     }
-                    let expected = digests.iter().map(|&digest| single(cut.place(digest)));
-                    assert!(told.iter().copied().eq(expected), "{level:?} {len}");
-                }
-                // The long runs are of few places.
-                let places = (0..Behind::ROOM as u64).map(|number| {
-                    let print = (number >> 2 & 3).min(low(fingerprint)) << value;
-                    cut.place_at(number & 1, (number >> 1 & 1) as u32 % locations, print)
-                });
-                let places: Vec<_> = places.collect();
-                let (mut answers, mut behind) = (vec![true; places.len()], Behind::new());
-                machine.find_places(&words, &cut, &places, &mut answers, &mut behind);
-                let behind = behind.take();
-                for (number, (&place, answer)) in (0..).zip(places.iter().zip(answers)) {
-                    let told = (!behind.contains(&number)).then_some(answer);
-                    assert_eq!(told, single(place), "{level:?} {place:?}");
-                    let spot = machine.spot(&words, &cut, place.block, cut.location_of(place));
-                    long_runs += u32::from(spot.is_here && spot.len > cut.shape.lanes.into());
+                    // The long runs are of few places.
+                    let places = (0..Behind::ROOM as u64).map(|number| {
+                        let print = (number >> 2 & 3).min(low(fingerprint)) << value;
+                        cut.place_at(number & 1, (number >> 1 & 1) as u32 % locations, print)
+                    });
+                    let places: Vec<_> = places.collect();
+                    let (mut answers, mut behind) = (vec![true; places.len()], Behind::new());
+                    machine.find_places(&words, &cut, &places, &mut answers, &mut behind);
+                    let behind = behind.take();
+                    for (number, (&place, answer)) in (0..).zip(places.iter().zip(answers)) {
+                        let told = (!behind.contains(&number)).then_some(answer);
+                        assert_eq!(told, single(place), "{level:?} {place:?}");
+                        let spot = machine.spot(&words, &cut, place.block, cut.location_of(place));
+                        long_runs += u32::from(spot.is_here && spot.len > cut.shape.lanes.into());
+                    }
                 }
             }
         }
