@@ -16,6 +16,10 @@ use crate::spec::{Absent, Full};
 /// How many insertions or removals may wait for the memory of the back table.
 const WAITING: usize = 16;
 
+/// Fewer questions than this are answered one by one, after their blocks were fetched: it takes
+/// longer to get ready for more.
+const FEW: usize = 24;
+
 impl Blocks {
     /// Starts fetching the first blocks of a batch.
     pub(super) fn prefetch_first(&self, digests: &[Digest]) {
@@ -27,6 +31,12 @@ impl Blocks {
     /// Writes to `answers` whether each of `digests` is in.
     pub(super) fn contains_many(&self, digests: &[Digest], answers: &mut [bool]) {
         self.prefetch_first(digests);
+        if digests.len() < FEW {
+            for (&digest, answer) in digests.iter().zip(answers) {
+                *answer = self.contains(self.cut.place(digest));
+            }
+            return;
+        }
         let (mut behind, mut fetched) = (Behind::new(), Fetched::new());
         let (value, mut from) = (self.cut.shape.value, 0);
         while from < digests.len() {
@@ -222,27 +232,28 @@ impl Fetched {
 /// What waits until its memory has been fetched, the oldest first.
 struct Waiting<T> {
     items: [Option<T>; WAITING],
-    oldest: usize,
+    /// Where the next goes.
+    next: usize,
+    len: usize,
 }
 
 impl<T: Copy> Waiting<T> {
     fn new() -> Self {
-        Self { items: [None; WAITING], oldest: 0 }
+        Self { items: [None; WAITING], next: 0, len: 0 }
     }
 
     /// Adds an item. Returns the oldest, if there is no room for both.
     fn push(&mut self, item: T) -> Option<T> {
-        let before = self.items[self.oldest].replace(item);
-        self.oldest = (self.oldest + 1) % WAITING;
+        let before = self.items[self.next].replace(item);
+        self.next = (self.next + 1) % WAITING;
+        self.len = (self.len + 1).min(WAITING);
         before
     }
 
     /// Takes the oldest.
     fn pop(&mut self) -> Option<T> {
-        (0..WAITING).find_map(|_| {
-            let item = self.items[self.oldest].take();
-            self.oldest = (self.oldest + 1) % WAITING;
-            item
-        })
+        let oldest = (self.next + WAITING - self.len) % WAITING;
+        self.len = self.len.saturating_sub(1);
+        self.items[oldest].take()
     }
 }
