@@ -82,7 +82,8 @@ pub trait Stored: Filter + Clone + Sized {
     }
 
     /// A filter of the keys with the digests `keys`, built by `threads` threads if the kind can
-    /// use them. The bytes are the same for any number of threads.
+    /// use them. The bytes are the same for any number of threads. Kinds that keep identities
+    /// copy digests that are not in order, so as to sort them.
     fn build_in_parallel(
         params: Self::Params,
         label: impl Into<Label>,

@@ -36,7 +36,9 @@ const AHEAD: usize = 2 * bits::AHEAD;
 /// Whether the machine has the instructions.
 #[cfg(feature = "std")]
 pub(super) fn is_detected() -> bool {
-    std::is_x86_feature_detected!("avx512f")
+    std::is_x86_feature_detected!("bmi2")
+        && std::is_x86_feature_detected!("popcnt")
+        && std::is_x86_feature_detected!("avx512f")
         && std::is_x86_feature_detected!("avx512bw")
         && std::is_x86_feature_detected!("avx512cd")
         && std::is_x86_feature_detected!("avx512dq")
@@ -89,8 +91,10 @@ pub(super) fn find_many<const LINES: usize>(
     assert!(takes(cut));
     let mut ahead = [Places { blocks: [0; LANES], rests: [0; LANES] }; AHEAD / LANES];
     for (group, places) in ahead.iter_mut().enumerate() {
-        if let Some(eight) = digests[from..].get(group * LANES..).and_then(<[_]>::first_chunk) {
-            *places = fetch_eight::<LINES>(words, cut, eight);
+        let Some(first) = digests[from..].get(group * LANES..) else { break };
+        match first.first_chunk() {
+            Some(eight) => *places = fetch_eight::<LINES>(words, cut, eight),
+            None => first.iter().for_each(|&digest| fetch(words, cut, digest)),
         }
     }
     let mut slot = 0;
@@ -110,7 +114,7 @@ pub(super) fn find_many<const LINES: usize>(
     unsafe { find_all::<LINES>(words, cut, answers, from, behind, places) }
 }
 
-/// The same for places, whose lines were fetched before.
+/// Answers for places of any table, whose lines were fetched before, as [`find_many`] does.
 #[target_feature(
     enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512bitalg,avx512vpopcntdq,bmi2,popcnt"
 )]
@@ -372,4 +376,39 @@ unsafe fn find_all<const LINES: usize>(
         }
     }
     number
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::super::params::Level;
+    use super::*;
+
+    #[test]
+    fn eight_digests_have_the_places_of_each() {
+        if !is_detected() {
+            return;
+        }
+        for (blocks, locations, fingerprint, value) in
+            [(1, 1, 1, 0), (u32::MAX, 64, 24, 0), (12_345, 62, 12, 4), (1 << 31, 1, 32, 8)]
+        {
+            let (blocks, block) = (u64::from(blocks), 512);
+            let level = Level { block, blocks, locations, cells: 1, fingerprint, value };
+            let cut = Cut::new(&level);
+            if !takes(&cut) {
+                continue;
+            }
+            for seed in 0..1000 {
+                let mut eight: [_; LANES] =
+                    core::array::from_fn(|lane| Digest(Digest(seed).word(lane as u64)));
+                eight[..4].copy_from_slice(&[0, 1, u64::MAX - 1, u64::MAX].map(Digest));
+                // SAFETY: the instructions are there.
+                let places = unsafe { places_of::<1>(&cut, &eight) };
+                for (lane, digest) in eight.into_iter().enumerate() {
+                    let place = cut.place(digest);
+                    let mine = (places.blocks[lane], places.rests[lane]);
+                    assert_eq!(mine, (64 * place.block, place.rest), "{level:?} {digest:?}");
+                }
+            }
+        }
+    }
 }

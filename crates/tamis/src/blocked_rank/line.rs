@@ -90,7 +90,7 @@ const MOST: usize = 16;
 /// All bits of the words from number `first` on, and none of those before.
 #[inline(always)]
 fn from(first: usize) -> &'static [u64] {
-    const MASKS: [u64; 2 * MOST] = {
+    static MASKS: [u64; 2 * MOST] = {
         let mut masks = [0; 2 * MOST];
         let mut at = MOST;
         while at < 2 * MOST {
@@ -99,8 +99,7 @@ fn from(first: usize) -> &'static [u64] {
         }
         masks
     };
-    static TABLE: [u64; 2 * MOST] = MASKS;
-    &TABLE[MOST - first..]
+    &MASKS[MOST - first..]
 }
 
 /// What becomes of the maps of a block.

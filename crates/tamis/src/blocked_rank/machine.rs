@@ -121,8 +121,8 @@ impl Behind {
 
 impl Machine {
     /// Answers for digests from number `from` on, and adds the numbers of those whose locations
-    /// are behind to `behind`. Returns the number of the next digest: there is none, or `behind`
-    /// is full. Lines are fetched ahead, except the first.
+    /// are behind to `behind`. Returns the number of the next digest, from which on it must be
+    /// called again, with `behind` empty. Lines are fetched ahead, except the first 32.
     pub(super) fn find_many(
         self,
         words: &[u64],
@@ -147,8 +147,8 @@ impl Machine {
         self.find_each(words, cut, digests, answers, from, behind)
     }
 
-    /// The same for at most [`Behind::ROOM`] places, whose lines were fetched before; always for
-    /// all. Nothing may be in `behind`.
+    /// Answers for at most [`Behind::ROOM`] places, whose lines were fetched before, and adds the
+    /// numbers of those whose locations are behind to `behind`, where nothing may be.
     pub(super) fn find_places(
         self,
         words: &[u64],
@@ -406,7 +406,7 @@ mod tests {
         let mut long_runs = 0;
         for (lines, value, fingerprint) in [1, 2]
             .into_iter()
-            .flat_map(|lines| (1..=24).map(move |width| (lines, width / 5, width)))
+            .flat_map(|lines| (1..=40).map(move |width| (lines, width / 5, width)))
         {
             let width = fingerprint + value;
             let cells = (510 * lines / (width + 2)).min(64 * lines);

@@ -86,7 +86,9 @@ impl Blocks {
                 absent += 1;
                 continue;
             }
-            self.fetch_left(place, removed);
+            let lowest = (removed == Removed::Room)
+                .then(|| self.machine.lowest_behind(self.words.as_slice(), &self.cut, place.block));
+            self.fetch_behind(place, lowest.flatten().map(|(location, _)| location));
             if let Some((place, removed)) = waiting.push((place, removed)) {
                 absent += u64::from(self.finish(place, removed).is_err());
             }
@@ -95,34 +97,6 @@ impl Blocks {
             absent += u64::from(self.finish(place, removed).is_err());
         }
         digests.len() as u64 - absent
-    }
-
-    /// Starts fetching what a removal has left to change.
-    fn fetch_left(&self, place: Place, removed: Removed) {
-        let words = self.words.as_slice();
-        self.fetch_behind(
-            place,
-            match removed {
-                Removed::Room => {
-                    self.machine.lowest_behind(words, &self.cut, place.block).map(|lowest| lowest.0)
-                }
-                _ => None,
-            },
-        );
-    }
-
-    /// Starts fetching where an insertion goes that its block has refused.
-    fn fetch_refused(&self, place: Place, refused: Inserted) {
-        let words = self.words.as_slice();
-        self.fetch_behind(
-            place,
-            match refused {
-                Inserted::Full => {
-                    self.machine.highest(words, &self.cut, place.block).map(|spot| spot.location)
-                }
-                _ => None,
-            },
-        );
     }
 
     /// Starts fetching what is behind a location of the block of a place; that of the place, if
@@ -165,26 +139,34 @@ impl Table {
         self.front.prefetch_first(digests);
         // Numbers of those that their blocks have refused.
         let (mut from, mut waiting) = (0, Waiting::new());
-        loop {
-            let Blocks { words, cut, machine, .. } = &mut self.front;
-            let refused = machine.insert_many(words.as_mut_slice(), cut, digests, from);
-            let next = if let Some((number, place, refused)) = refused {
-                from = number + 1;
-                self.front.fetch_refused(place, refused);
-                waiting.push(number)
-            } else {
-                from = digests.len();
-                let Some(number) = waiting.pop() else { return Ok(()) };
-                Some(number)
-            };
-            // (The place anew, because the table may have grown meanwhile.)
-            if let Some(number) = next
-                && let Err(full) = self.insert(self.place(digests[number]), 0)
-            {
-                self.undo(digests, number + 1..from, &mut waiting);
-                return Err((number, full));
+        while from < digests.len() || !waiting.is_empty() {
+            let front = &mut self.front;
+            let words = front.words.as_mut_slice();
+            let mut next = None;
+            match front.machine.insert_many(words, &front.cut, digests, from) {
+                Some((number, place, refused)) => {
+                    from = number + 1;
+                    let highest = (refused == Inserted::Full).then(|| {
+                        front.machine.highest(front.words.as_slice(), &front.cut, place.block)
+                    });
+                    front.fetch_behind(place, highest.flatten().map(|spot| spot.location));
+                    next = waiting.push(number);
+                }
+                None => from = digests.len(),
+            }
+            // The last ones wait no longer; and no other if much is listed, so that the table
+            // grows when it would one by one.
+            let all = from == digests.len() || 2 * front.list().len() as u64 >= self.grow_above;
+            while let Some(number) = next.or_else(|| if all { waiting.pop() } else { None }) {
+                next = None;
+                // (The place anew, because the table may have grown meanwhile.)
+                if let Err(full) = self.insert(self.place(digests[number]), 0) {
+                    self.undo(digests, number + 1..from, &mut waiting);
+                    return Err((number, full));
+                }
             }
         }
+        Ok(())
     }
 
     /// Removes the digests of these numbers again, but for those that wait.
@@ -248,6 +230,10 @@ impl<T: Copy> Waiting<T> {
         self.next = (self.next + 1) % WAITING;
         self.len = (self.len + 1).min(WAITING);
         before
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Takes the oldest.

@@ -261,7 +261,7 @@ impl<V: Variant> identities::Table for Table<V> {
     /// In order, bucket by bucket, because a bucket that is written once takes a fraction of the
     /// time of one that is written for every key. Sorting is the smaller part.
     fn insert_at_once(&mut self, digests: &[Digest], _: usize) -> bool {
-        // One by one the table would grow.
+        // One by one the table might grow.
         if digests.len() as u64 > self.grow_at {
             return false;
         }
@@ -284,7 +284,7 @@ impl<V: Variant> identities::Table for Table<V> {
         if !done {
             self.clear();
         }
-        self.reset_overflow_limit();
+        self.overflow_limit = most;
         done
     }
 
