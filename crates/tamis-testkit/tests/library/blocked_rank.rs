@@ -105,11 +105,8 @@ fn an_insertion_without_memory_changes_nothing() {
 #[test]
 fn a_batch_without_memory_ends_where_it_says() {
     let mut refused = 0;
-    for (params, keys) in [
-        (params(1, 2, 10, 8, 10), 40),
-        (params(1, 29, 28, 16, 90), 200),
-        (params(8, 64, 10, 5, 100), 400), // grows
-    ] {
+    let [two, back] = [params(1, 2, 10, 8, 10), params(1, 29, 28, 16, 90)];
+    for (params, keys) in [(two, 40), (back, 200), (params(8, 64, 10, 5, 100), 200)] {
         let digests = members(keys);
         for times in 0.. {
             let mut filter = make(params)(Hasher::default());
@@ -126,7 +123,7 @@ fn a_batch_without_memory_ends_where_it_says() {
             filter.validate().unwrap();
         }
     }
-    assert!(refused > 9, "{refused}");
+    assert!(refused > 5, "{refused}");
 }
 
 /// In batches as one by one, with the best instructions and with portable ones: at full load, so
@@ -222,6 +219,21 @@ fn one_key_many_times_displaces_few() {
     }
     assert_eq!(filter.remove("often"), Err(Absent));
     assert_eq!(filter.content_id(), before);
+}
+
+/// A small filter past its plan grows before its list takes more than all else.
+#[test]
+fn small_filters_past_their_plan_take_little_memory() {
+    for keys in [100, 300, 1000] {
+        let mut filter = BlockedRank::with_rate(keys, 0.01).unwrap();
+        for (inserted, digest) in (1..).zip(members(10 * keys)) {
+            filter.insert_digest(digest).unwrap();
+            let bits = filter.footprint() as f64 / inserted as f64;
+            // 67, 43 and 21 were measured, and 171, 108 and 48 where 256 keys could be listed.
+            let most = 9000.0 / keys as f64 + 16.0;
+            assert!(inserted < keys || bits < most, "{keys} {inserted} {bits}");
+        }
+    }
 }
 
 #[test]
