@@ -26,7 +26,7 @@ use super::shape::LEAST_WORDS;
 use crate::bits::{self, prefetch};
 use crate::digest::Digest;
 
-/// The keys that are asked for at once.
+/// The keys that are asked for at once: the words of a vector. (Frozen: it has eight.)
 pub(super) const LANES: usize = 8;
 
 /// How many digests have their lines fetched at once: twice as many as where keys are looked for

@@ -84,7 +84,7 @@ pub(super) trait Instructions {
     }
 }
 
-/// The most words of such a block.
+/// The most words of such a block: two lines. Frozen.
 const MOST: usize = 16;
 
 /// All bits of the words from number `first` on, and none of those before.
