@@ -153,3 +153,22 @@ fn removing_whatever_value_takes_the_smallest() {
     rank(Kind::RankMap, [1, 1, 1, 1, 1, 1], &[values(40), Step::Remove(1, 39, 0)]);
     replay(Kind::DLeft, &[1, 2, 3, 1, 2], 1, &[values(40), Step::Remove(1, 39, 0)]);
 }
+
+/// What is taken from behind a block of the back table may leave a shorter run there, which fits.
+/// (A file that was written then was refused.)
+#[test]
+fn what_fits_again_behind_comes_back() {
+    let fresh = |seed, number| Step::Insert(Keys { shape: Shape::Fresh, seed, number }, 0);
+    replay(
+        Kind::BlockedRank,
+        &[512, 4, 24, 13, 20, 165, 2048, 3, 32, 95, 20, 0, 0, 0, 0, 0],
+        1,
+        &[
+            fresh(4005173954, 1380),
+            Step::Churn(1123325155, 175),
+            fresh(2068653243, 144),
+            Step::Encode,
+            Step::Churn(3501716309, 1),
+        ],
+    );
+}

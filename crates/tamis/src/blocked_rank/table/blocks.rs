@@ -267,8 +267,12 @@ impl Blocks {
         let mut spot = self.machine.spot(self.words.as_slice(), &self.cut, place.block, location);
         if spot.is_behind() {
             let is_taken = self.back.take_part(self.part_behind(place, part), most, take);
-            if is_taken && !self.back.has(self.part(place.block, location)) {
-                self.set_occupied(place, false);
+            if is_taken {
+                // The lowest run behind may be a shorter one now, which fits.
+                self.lags = true;
+                if !self.back.has(self.part(place.block, location)) {
+                    self.set_occupied(place, false);
+                }
             }
             return is_taken;
         }
